@@ -1,4 +1,4 @@
-"""Connectors put together from settings: what the process runs, and what others see of it."""
+"""Composition of the connectors from settings: their scheduler, their routes, and the port that the API calls."""
 
 import asyncio
 import logging
@@ -72,7 +72,7 @@ class LazyProviders(Mapping[str, Provider]):
 
 @asynccontextmanager
 async def open_connectors(
-    live: PipelineSupervisor,
+    supervisor: PipelineSupervisor,
     public_url: str,
     quota: DocumentQuota,
     *,
@@ -83,44 +83,44 @@ async def open_connectors(
 
     `providers` and `transport` (for the providers' origins) stand in for the real ones in tests.
     """
-    foundation = live.resources
-    settings, locks = foundation.settings, foundation.locks
+    resources = supervisor.resources
+    settings, locks = resources.settings, resources.locks
     uri = _state_uri(settings)
     states = await ConnectorStateStore.open(uri, settings.storage_options(uri))
-    connections = ConnectorRegistry(lambda: _tables(live), locks, foundation.clock, foundation.settings_lock)
+    registry = ConnectorRegistry(lambda: _tables(supervisor), locks, resources.clock, resources.settings_lock)
     clients = HttpClients.open(allow_private=settings.fetch_private_addresses, transport=transport)
-    connecting = ConnectionFactory(
-        providers=LazyProviders(settings, foundation.clock) if providers is None else providers,
+    connection_factory = ConnectionFactory(
+        providers=LazyProviders(settings, resources.clock) if providers is None else providers,
         secret_store=SecretStore(states, await asyncio.to_thread(open_vault, settings), locks),
         clients=clients,
         locks=locks,
         public_url=public_url.rstrip("/"),
-        namespace_of=lambda incarnation: _namespace_of(live, incarnation),
+        namespace_of=lambda incarnation: _namespace_of(supervisor, incarnation),
     )
-    engine = SyncScheduler(
-        registry=connections,
-        connection_factory=connecting,
+    scheduler = SyncScheduler(
+        registry=registry,
+        connection_factory=connection_factory,
         states=states,
-        blobs=foundation.blobs,
+        blobs=resources.blobs,
         quota=quota,
         sync_interval=timedelta(hours=settings.connectors_sync_interval_hours),
     )
     try:
-        webhooks = WebhookReceiver(connections, connecting)
-        routes = edge_routes(connections, connecting, webhooks)
-        offers = AccountLinking(connections, connecting)
-        yield ConnectorRuntime(engine, offers, routes, foundation.bus)
+        webhooks = WebhookReceiver(registry, connection_factory)
+        routes = edge_routes(registry, connection_factory, webhooks)
+        account_linking = AccountLinking(registry, connection_factory)
+        yield ConnectorRuntime(scheduler, account_linking, routes, resources.bus)
     finally:
         await clients.aclose()
 
 
-def _namespace_of(live: PipelineSupervisor, incarnation: str) -> str | None:
-    owner = live.pipeline.store.catalog.namespace_of(incarnation)
+def _namespace_of(supervisor: PipelineSupervisor, incarnation: str) -> str | None:
+    owner = supervisor.pipeline.store.catalog.namespace_of(incarnation)
     return None if owner is None else owner.name
 
 
-def _tables(live: PipelineSupervisor) -> ConnectorTables:
-    pipeline = live.pipeline
+def _tables(supervisor: PipelineSupervisor) -> ConnectorTables:
+    pipeline = supervisor.pipeline
     return ConnectorTables(pipeline.store.catalog, pipeline.store.syncs, pipeline.store.documents, pipeline.publisher)
 
 

@@ -156,7 +156,7 @@ class KeyDestroyer:
         return False
 
     async def _find_unowned(self, index: RecordIndex) -> None:
-        """Let the records of incarnations wait that no namespace owns."""
+        """Mark the records of incarnations that no namespace owns as pending."""
         catalog = self._supervisor.pipeline.store.catalog
         unowned = set[int]()
         if self._names is None:
@@ -207,7 +207,7 @@ class KeyDestroyer:
             self._blobs_tried_at = monotonic()
 
     async def _drop_expired(self, index: RecordIndex) -> None:
-        """Take the records out of the index that the log dropped by itself, with their keys."""
+        """Remove the records that the log dropped by itself from the index, and their keys."""
         bus = self._supervisor.resources.bus
         for topic in (topic for topic in CONTENT_TOPICS if topic.retention is not None):
             for (name, partition), end in (await self._log.ends([topic.name])).items():

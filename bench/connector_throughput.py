@@ -59,12 +59,12 @@ async def _measure(items: int, *, engine_only: bool) -> Mapping[str, float]:
             ) as client,
         ):
             before, started, spent = process.memory_info().rss, time.monotonic(), time.process_time()
-            connector = await _connect(client)
-            await _wait_for_runs(connected.connectors, connector, 1)
+            connector = await connect_sample(client)
+            await wait_for_runs(connected.connectors, connector, 1)
             seconds, memory = time.monotonic() - started, process.memory_info().rss - before
             spent, calls = time.process_time() - spent, len(source.calls)
             await _post(client, f"/ns/bench/connectors/{connector}/sync")
-            await _wait_for_runs(connected.connectors, connector, 2)
+            await wait_for_runs(connected.connectors, connector, 2)
     return {
         "per_second": items / seconds,
         "per_cpu_second": items / spent,
@@ -74,7 +74,7 @@ async def _measure(items: int, *, engine_only: bool) -> Mapping[str, float]:
     }
 
 
-async def _connect(client: httpx2.AsyncClient) -> str:
+async def connect_sample(client: httpx2.AsyncClient) -> str:
     """The id of a new connector, authorized as a browser would do it."""
     created = await _post(client, "/ns/bench/connectors", {"provider": "github"})
     state = parse_qs(urlsplit(created["authorization"]["url"]).query)["state"][0]
@@ -86,7 +86,7 @@ async def _post(client: httpx2.AsyncClient, path: str, body: Mapping[str, Any] |
     return (await client.post(path, json=body)).raise_for_status().json()
 
 
-async def _wait_for_runs(connectors: ConnectorRuntime, connector: str, runs: int) -> None:
+async def wait_for_runs(connectors: ConnectorRuntime, connector: str, runs: int) -> None:
     while True:
         row = await connectors.account_linking.registry.load_runs(connector)
         if len(row.runs) >= runs and row.active_run is None:

@@ -1,4 +1,4 @@
-"""Changes of connectors and requests for syncs: one rule for the API, the scheduler and the webhooks."""
+"""Registry of connectors: reads, changes and run requests of the API, the scheduler and the webhooks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class ConnectorTables:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorRegistry:
-    """Connectors as the log has them: written there first, then shown at once."""
+    """Connectors and their runs; each change is written to the log, then applied to the tables at once."""
 
     active_tables: Callable[[], ConnectorTables]
     locks: Locks
@@ -56,7 +56,7 @@ class ConnectorRegistry:
         return self.active_tables().publisher
 
     def find_active(self, connector: str) -> ConnectorChanged | None:
-        """A connector that somebody can use: not removed, in a namespace that exists, not late."""
+        """Return a connector; None if it was removed, never authorized in time, or lost its namespace."""
         row = self.catalog.connector(connector)
         return row if row is not None and self.is_active(row) else None
 
@@ -64,11 +64,11 @@ class ConnectorRegistry:
         """Return whether the connector exists; a pending one exists until its authorization expires."""
         if row.status not in {"pending", "active"} or self.catalog.namespace_of(row.incarnation) is None:
             return False
-        late = row.authorization_expires_at is not None and row.authorization_expires_at <= self.clock.now()
-        return not (row.status == "pending" and late)
+        is_expired = row.authorization_expires_at is not None and row.authorization_expires_at <= self.clock.now()
+        return not (row.status == "pending" and is_expired)
 
     async def save(self, row: ConnectorChanged) -> None:
-        """Write a connector's whole state."""
+        """Write the whole state of a connector to the log and the catalog."""
         event = SettingsChanged(change=row)
         await self.publisher.publish(SETTINGS_CHANGED, [(f"connector/{row.id}", event)])
         self.catalog.apply(event)
@@ -76,7 +76,7 @@ class ConnectorRegistry:
     async def modify(
         self, connector: str, change: Callable[[ConnectorChanged], ConnectorChanged]
     ) -> ConnectorChanged | None:
-        """Read, change and write in one step; None where there is no such connector any more."""
+        """Read, change and write a connector under the settings lock; None if it does not exist."""
         async with self.settings_lock.acquire():
             row = self.catalog.connector(connector)
             if row is None:
@@ -89,16 +89,16 @@ class ConnectorRegistry:
             return after
 
     async def load_runs(self, connector: str) -> SyncRunsRow:
-        """The newest runs of a connector."""
+        """Return the newest runs of a connector."""
         rows = (await self.sync_runs.get([connector])).get(connector)
         return rows[0] if rows else SyncRunsRow(connector)
 
     async def request_sync(self, row: ConnectorChanged, trigger: SyncTrigger, *, full: bool = False) -> str:
-        """Ask for a run; its id."""
+        """Request a run; return its id."""
         return await self._request_work(row, trigger, "sync", full=full)
 
     async def request_cleanup(self, row: ConnectorChanged) -> None:
-        """Ask for the cleaning up of a connector that was removed."""
+        """Request the cleanup of a removed connector."""
         await self._request_work(row, "manual", "remove", full=False)
 
     async def _request_work(
@@ -112,7 +112,7 @@ class ConnectorRegistry:
         return event.run_id
 
     async def apply_request(self, event: ConnectorTriggered) -> None:
-        """A run that was asked for is among the connector's runs."""
+        """Add a requested run to the connector's runs."""
 
         def change(connector: str, rows: list[SyncRunsRow]) -> list[SyncRunsRow]:
             return [apply_sync_trigger(rows[0] if rows else SyncRunsRow(connector), event)]
@@ -121,7 +121,7 @@ class ConnectorRegistry:
             await self.sync_runs.update([event.connector], change)
 
     async def report_run(self, row: ConnectorChanged, report: SyncReported) -> None:
-        """Say how a run stands."""
+        """Publish the progress or the result of a run."""
         await self.publisher.publish(CONNECTORS_SYNCED, [(_record_key(row), report)])
 
         def change(connector: str, rows: list[SyncRunsRow]) -> list[SyncRunsRow]:
@@ -130,11 +130,11 @@ class ConnectorRegistry:
         await self.sync_runs.update([row.id], change)
 
     async def delete_runs(self, connector: str) -> None:
-        """Publish that the connector and its documents are removed."""
+        """Delete the runs of a removed connector."""
         await self.sync_runs.update([connector], lambda _, rows: [] if rows else None)
 
     def now(self) -> datetime:
-        """The time."""
+        """Return the current time."""
         return self.clock.now()
 
 

@@ -52,7 +52,7 @@ class HealthSnapshot:
 
 
 class HealthService:
-    """Looks at the parts of a running service when asked."""
+    """Checks the parts of a running service on request."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class HealthService:
         )
 
     async def exposition(self) -> bytes:
-        """The registry and one look, in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format: counters, and a snapshot of sizes and lag."""
         measured = await self.snapshot()
         return await asyncio.to_thread(_render_exposition, self._metrics.registry, measured)
 
@@ -132,9 +132,9 @@ def _stage_health_issues(readiness: ReadinessState) -> Iterator[HealthIssue]:
 
 
 def _render_exposition(registry: CollectorRegistry, snapshot: HealthSnapshot) -> bytes:
-    looked = CollectorRegistry()
-    looked.register(_SnapshotCollector(snapshot))
-    return generate_latest(registry) + generate_latest(looked)
+    snapshot_registry = CollectorRegistry()
+    snapshot_registry.register(_SnapshotCollector(snapshot))
+    return generate_latest(registry) + generate_latest(snapshot_registry)
 
 
 class _SnapshotCollector(Collector):

@@ -151,7 +151,7 @@ class Blobs(Protocol):
         """Read the bytes in parts; RejectedError before the last one if their hash differs."""
 
     async def store_text(self, text: str) -> Content:
-        """Return the text inline, or stored as a claim check above INLINE_BYTES."""
+        """Return the text inline, or stored as a claim check above MAX_INLINE_BYTES."""
 
     async def count_keys(self, digests: Collection[str]) -> int:
         """Count the keys that a deletion of these blobs would destroy."""
@@ -418,7 +418,7 @@ class Catalog(Protocol):
         """Return the namespace that owns an incarnation; None if it was deleted and its records are to be dropped."""
 
     def epoch(self, name: str) -> int:
-        """The generation of a namespace, or the one that its next life begins with; 0 for a new name."""
+        """Current epoch of a namespace, or the one its next incarnation starts with; 0 for a new name."""
 
     def organization(self) -> OrganizationRow: ...
 
@@ -442,7 +442,7 @@ class OperationTable(Protocol):
 
 
 class IncarnationEraser(Protocol):
-    """Every table at once."""
+    """Eraser of incarnations from all tables."""
 
     async def delete_incarnations(self, incarnations: frozenset[str]) -> None:
         """Erase every row of these incarnations; durable on return, idempotent."""

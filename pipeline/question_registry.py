@@ -20,7 +20,7 @@ class QuestionRegistry:
 
     @asynccontextmanager
     async def follow(self) -> AsyncIterator["QuestionRegistry"]:
-        """Know every question in the log, until the end of the block."""
+        """Follow the topic inside the block; every question of the log is known at its start."""
         async with self._bus.follow(QUESTIONS_RECORDED, self._apply) as self._follower:
             await self._follower.catch_up()
             yield self
@@ -51,7 +51,7 @@ class QuestionRegistry:
         await self.catch_up()
 
     async def catch_up(self) -> None:
-        """Know what was written before this call, by any process. OutageError."""
+        """Wait until everything written before this call, by any process, is known. OutageError."""
         if self._follower is not None:
             await self._follower.catch_up()
 

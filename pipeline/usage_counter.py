@@ -97,12 +97,12 @@ class UsageCounter:
 
     def drain_unpublished(self, now: datetime) -> list[ApiUsageCounted]:
         """Return the unpublished counts and clear them; `requeue` them if publishing fails."""
-        told = []
+        events = []
         for month, key in sorted(self._unpublished):
             counts = self._counts_by_replica[month, self._replica_id, key]
-            told.append(ApiUsageCounted(month=month, instance=self._replica_id, key=key, **asdict(counts), at=now))
+            events.append(ApiUsageCounted(month=month, instance=self._replica_id, key=key, **asdict(counts), at=now))
         self._unpublished.clear()
-        return told
+        return events
 
     def requeue(self, events: Sequence[ApiUsageCounted]) -> None:
         """Mark counts as unpublished after a failed publish."""
@@ -120,7 +120,7 @@ class UsageCounter:
 
 @asynccontextmanager
 async def replicate_usage(counter: UsageCounter, bus: Bus, clock: Clock) -> AsyncIterator[None]:
-    """Know what was counted before, and keep the others and this process informed until the block ends."""
+    """Exchange counts with the other processes inside the block; earlier counts are known at its start."""
 
     async def handle(batch: Sequence[Record[ApiUsageCounted]]) -> None:
         for record in batch:
@@ -128,18 +128,18 @@ async def replicate_usage(counter: UsageCounter, bus: Bus, clock: Clock) -> Asyn
 
     async with bus.follow(USAGE_COUNTED, handle) as follower:
         await follower.catch_up()
-        telling = asyncio.create_task(_publish_periodically(counter, bus, clock), name="publish usage")
+        publishing = asyncio.create_task(_publish_periodically(counter, bus, clock), name="publish usage")
         try:
             yield
         finally:
-            telling.cancel()
+            publishing.cancel()
             with suppress(asyncio.CancelledError):
-                await telling
+                await publishing
             await publish_usage(counter, bus, clock)
 
 
 async def publish_usage(counter: UsageCounter, publisher: Publisher, clock: Clock) -> None:
-    """Publish what the others do not know yet; while the log is away it waits."""
+    """Publish the unpublished counts; if the log is unavailable, they stay for the next call."""
     events = counter.drain_unpublished(clock.now())
     if not events:
         return
@@ -147,7 +147,7 @@ async def publish_usage(counter: UsageCounter, publisher: Publisher, clock: Cloc
         await publisher.publish(USAGE_COUNTED, [(_record_key(event), event) for event in events])
     except RetryableError as error:
         counter.requeue(events)
-        log.warning("What %d keys used can't be published now, and will be later: %s", len(events), error)
+        log.warning("The usage of %d keys could not be published; this will be retried: %s", len(events), error)
     except asyncio.CancelledError:
         counter.requeue(events)
         raise

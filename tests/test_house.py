@@ -249,6 +249,30 @@ def _docstrings(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.body[0].lineno, text
 
 
+def _is_defined(name: str) -> bool:
+    """Tell whether a dotted name is a module or a folder, or occurs in the module that it begins with."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        place, rest = ROOT.joinpath(*parts[:end]), parts[end:]
+        if (module := place.with_suffix(".py")).is_file():
+            return all(re.search(rf"\b{part}\b", module.read_text("utf-8")) for part in rest)
+        if place.is_dir():
+            return not rest
+    return False
+
+
+@pytest.mark.parametrize("folder", PRODUCT)
+def test_every_dotted_name_in_a_docstring_exists(folder: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line, text in _docstrings(path)
+        for name in re.findall(rf"`((?:{'|'.join(PRODUCT)})(?:\.\w+)+)`", text)
+        if not _is_defined(name)
+    ]
+    assert found == []
+
+
 @pytest.mark.parametrize("folder", PRODUCT)
 def test_docstrings_begin_with_a_verb_or_a_noun(folder: str) -> None:
     found = [

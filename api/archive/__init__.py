@@ -1,1 +1,1 @@
-"""Export a namespace as lines, and import such lines as events."""
+"""Export a namespace as lines, import such lines as events, and redact documents by importing them anew."""

@@ -1,4 +1,4 @@
-"""Erasure on request: what goes with documents or a namespace, and the report of its going."""
+"""Erasure on request: what would be deleted, its deletion, and the erasure of everything deleted."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from pipeline.store.generations.replay_request import ReplayError
 
 
 async def find_scope(state: AppState, namespace_name: str | None, ids: Sequence[str] | None) -> ErasureScope:
-    """Find what goes; NotFoundError names what is not there. Without a namespace nothing more is deleted."""
+    """Find the rows to delete: none without a namespace; NotFoundError names missing documents."""
     if namespace_name is None:
         return ErasureScope()
     namespace = require_namespace(state, namespace_name)

@@ -1,4 +1,4 @@
-"""The state of requests: the opened components of the generation in service, wired by `app.container`."""
+"""State of requests: the opened components of the active generation, and lookups of rows by id or key."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field

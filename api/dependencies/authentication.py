@@ -168,7 +168,7 @@ class RequireScopes:
         if self.all_namespaces and caller.principal.namespaces is not None:
             scope = ", ".join(caller.principal.namespaces)[:200]
             raise ForbiddenError("This needs an admin key for all namespaces", f"The key is for {scope}.")
-        await self.give_way()
+        await self.yield_to_searches()
         return caller
 
     def check(self, principal: Principal) -> None:
@@ -176,8 +176,8 @@ class RequireScopes:
         if not (self.any_of and self.scopes & principal.granted):
             require_scopes(principal, self.scopes)
 
-    async def give_way(self) -> None:
-        """Let searches pass: they take some milliseconds, which what changes something can wait."""
+    async def yield_to_searches(self) -> None:
+        """Let waiting searches run before a request that changes something: each takes some milliseconds."""
         if not self.any_of and self.scopes & _CHANGING_SCOPES:
             await yield_to_foreground()
 
@@ -193,7 +193,7 @@ class RequireScopesInNamespace:
         caller = await _authenticated_caller(request)
         require_coverage(caller.principal, namespace)
         self.requirement.check(caller.principal)
-        await self.requirement.give_way()
+        await self.requirement.yield_to_searches()
         caller.note_read(namespace)
         return NamespaceAccess(caller.state, caller.principal, namespace, caller.add_audit_fields)
 

@@ -35,8 +35,7 @@ OLDER_TEXT_NOTE = "The document has a newer text; where this one stood in it is 
 
 @dataclass(frozen=True, slots=True)
 class OriginTracer:
-    """`api.dependencies.service_interfaces.Origins` over the tables and the log. `embedder`: the name of what made the
-    vectors."""
+    """`api.dependencies.service_interfaces.ProvenanceReader` over tables and log; `embedder`: name of the embedder."""
 
     cache: NamespaceIndexCache
     documents: ShardedDocumentTable

@@ -89,7 +89,7 @@ NOTHING_OMITTED = OmittedCounts(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class QueryExplainer:
-    """`api.dependencies.service_interfaces.Explaining`. `find`: what a search that explains nothing asks as well."""
+    """`api.dependencies.service_interfaces.Explainer`; `run_search` answers searches without explanations too."""
 
     run_search: NamespaceSearch
     cache: NamespaceIndexCache

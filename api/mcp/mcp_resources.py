@@ -19,7 +19,7 @@ async def list_namespaces(client: ServiceClient) -> tool_results.NamespacePage:
 
 
 async def read_resource(client: ServiceClient, uri: str) -> str:
-    """Return a resource as Markdown; ToolCallError if the URI is unprofile."""
+    """Return a resource as Markdown; ToolCallError if the URI is unknown."""
     if uri == NAMESPACES_URI:
         return (await list_namespaces(client)).as_text()
     namespace = unquote(uri.removeprefix(PROFILE_URI_PREFIX)) if uri.startswith(PROFILE_URI_PREFIX) else ""

@@ -91,7 +91,7 @@ def is_issuer_of(row: ApiKeyRow, key: str, keys: Iterable[ApiKeyRow]) -> bool:
 
 
 def adopted(key: KeyChanged, importer: str, find: Callable[[str], ApiKeyRow | None]) -> KeyChanged:
-    """Return an imported key below the key that imports it, with which it ends; the operator's own changes none."""
+    """Return an imported key with the importing key as its issuer; the operator imports keys unchanged."""
     issuers = [] if key.issuer is None else [key.issuer, *(row.id for row in issuers_of(key.issuer, find))]
     return key if importer in {OPERATOR_KEY_ID, *issuers} else key.model_copy(update={"issuer": importer})
 

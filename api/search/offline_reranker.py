@@ -30,7 +30,7 @@ _NEGATIONS = frozenset({"not", "no", "never", "nor", "without", "t"})
 
 
 def rerank(query: AnalyzedQuery, query_text: str, hits: Sequence[Hit], vectors: WordVectors | None) -> list[Hit]:
-    """Scored again by how near the query's words stand in the text and, with word vectors, by likeness."""
+    """Score hits again by how near the query's words stand in the text and, with word vectors, by likeness."""
     asked = content_words(words(query_text))
     if not asked or not hits:
         return list(hits)

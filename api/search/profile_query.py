@@ -24,15 +24,15 @@ from schemas.filters import FilterExpression
 from schemas.http.v5.profile_bodies import Profile, ProfileBody, ProfileFact
 
 MAX_FILTERED_MEMORIES = 200
-"""Newest facts of each kind of which a profile is made under a filter, which nobody knows in advance."""
+"""Newest facts of each kind in a filtered profile, which can't be maintained as the memories change."""
 FIRST_PROFILE_TIMEOUT_SECONDS = 20.0
-"""The first profile of a very large namespace after a start is waited for so long, and made all the same."""
+"""Wait for the first profile of a very large namespace after a start; its making continues after the timeout."""
 RETRY_AFTER_SECONDS = 5
 _LOADING_MESSAGE = (
     "The memories of namespace {name} are being read, as they are once after a start. It goes on: ask again."
 )
 FILTERED_CACHE_CAPACITY = 256
-"""Profiles under a filter that are kept, some ten KB each."""
+"""Number of cached filtered profiles, some ten KB each."""
 
 
 _CacheKey = tuple[str, str, tuple[tuple[str, str], ...]]
@@ -41,7 +41,7 @@ _CacheKey = tuple[str, str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class _CachedProfile:
-    """A portrait, of what an index held after it `settled` so often, at a moment."""
+    """Profile of what an index held in its revision `index_revision`, computed for a moment."""
 
     index: "ref[NamespaceIndex]"
     index_revision: int
@@ -50,24 +50,24 @@ class _CachedProfile:
 
 
 class FilteredProfileCache:
-    """The profiles that were narrowed by filters lately, as long as they are what the index says."""
+    """Cache of filtered profiles; an entry is valid until its index changes or its time is up."""
 
     def __init__(self, capacity: int = FILTERED_CACHE_CAPACITY) -> None:
         self._capacity = capacity
         self._entries: OrderedDict[_CacheKey, _CachedProfile] = OrderedDict()
 
     def get(self, key: _CacheKey, index: NamespaceIndex, now: datetime) -> ProfileSnapshot | None:
-        """The profile, if nothing changed since."""
-        snapshot = self._entries.get(key)
-        if snapshot is None or snapshot.index() is not index or snapshot.index_revision != index.revision:
+        """Return the cached profile; None without a valid one."""
+        entry = self._entries.get(key)
+        if entry is None or entry.index() is not index or entry.index_revision != index.revision:
             return None
-        if not snapshot.computed_at <= now < snapshot.computed_at + timedelta(milliseconds=SNAPSHOT_TTL_MS):
+        if not entry.computed_at <= now < entry.computed_at + timedelta(milliseconds=SNAPSHOT_TTL_MS):
             return None
         self._entries.move_to_end(key)
-        return snapshot.snapshot
+        return entry.snapshot
 
     def put(self, key: _CacheKey, entry: _CachedProfile) -> None:
-        """Kept until evicted as least recently used."""
+        """Cache a profile; the least recently used one is evicted."""
         self._entries[key] = entry
         self._entries.move_to_end(key)
         while len(self._entries) > self._capacity:
@@ -76,8 +76,7 @@ class FilteredProfileCache:
 
 @dataclass(frozen=True, slots=True)
 class ProfileQuery:
-    """`api.dependencies.service_interfaces.Profiles`: from what is kept up to date, or under a filter from the hot
-    index."""
+    """Profiles of namespaces: from the maintained profile, or with a filter from the namespace index."""
 
     profiles: ProfileCache
     cache: NamespaceIndexCache
@@ -86,7 +85,7 @@ class ProfileQuery:
     filtered_cache: FilteredProfileCache = field(default_factory=FilteredProfileCache)
 
     async def __call__(self, namespace: NamespaceRow, organization: OrganizationRow, body: ProfileBody) -> Profile:
-        """The profile of a namespace. A bucket that nobody defined stays empty."""
+        """Return the profile of a namespace; undefined buckets are empty."""
         snapshot = await self.snapshot(namespace, organization, body.filter)
         names = body.buckets if body.buckets is not None else snapshot.buckets
         return Profile(
@@ -98,7 +97,7 @@ class ProfileQuery:
     async def snapshot(
         self, namespace: NamespaceRow, organization: OrganizationRow, filter_expression: FilterExpression | None
     ) -> ProfileSnapshot:
-        """All sections, with every change made so far; NotReadyError where reading them takes long."""
+        """Return all sections, with every change made so far; NotReadyError if loading them takes long."""
         bound = asyncio.timeout(self.timeout_seconds)
         try:
             async with bound:
@@ -115,12 +114,12 @@ class ProfileQuery:
             return await self.profiles.get_profile(namespace, organization)
         index, definitions = await self.cache.open(namespace), effective_buckets(namespace, organization)
         now = self.clock.now()
-        question = (namespace.name, filter_expression.model_dump_json(), tuple(definitions.items()))
-        cached = self.filtered_cache.get(question, index, now)
+        key = (namespace.name, filter_expression.model_dump_json(), tuple(definitions.items()))
+        cached = self.filtered_cache.get(key, index, now)
         if cached is None:
-            settled = index.revision
+            revision = index.revision
             cached = await self.filtered_snapshot(filter_expression, index, definitions, now)
-            self.filtered_cache.put(question, _CachedProfile(ref(index), settled, now, cached))
+            self.filtered_cache.put(key, _CachedProfile(ref(index), revision, now, cached))
         return cached
 
     async def snapshot_at(
@@ -130,14 +129,14 @@ class ProfileQuery:
         filter_expression: FilterExpression | None,
         moment: datetime,
     ) -> ProfileSnapshot:
-        """The same of a namespace as it was, with the buckets that are defined now."""
+        """Return the profile at a past moment, with the buckets that are defined now."""
         if filter_expression is not None:
             return await self.filtered_snapshot(filter_expression, index, definitions, moment)
-        holding = await self.profiles.empty_state(definitions)
+        state = await self.profiles.empty_state(definitions)
         rows = index.current_memories()
-        await asyncio.to_thread(holding.apply_changes, [(row.id, row) for row in rows])
+        await asyncio.to_thread(state.apply_changes, [(row.id, row) for row in rows])
         now_ms = to_microseconds(moment) // 1000
-        return build_profile(holding.facts.values(), definitions, now_ms, self.profiles.max_tokens)
+        return build_profile(state.facts.values(), definitions, now_ms, self.profiles.max_tokens)
 
     async def filtered_snapshot(
         self,
@@ -146,7 +145,7 @@ class ProfileQuery:
         definitions: Mapping[str, str],
         moment: datetime,
     ) -> ProfileSnapshot:
-        """The same of the memories that a filter lets through."""
+        """Return the profile of the memories that pass a filter."""
         memories = await index.newest_memories(filter_expression, MAX_FILTERED_MEMORIES)
         buckets = await self.profiles.classify(
             definitions,

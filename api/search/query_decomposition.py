@@ -19,7 +19,7 @@ MAX_PARTS = 4
 
 
 def decompose_query(query: str) -> list[str]:
-    """The parts of a query that has at least two meaningful ones; else none.
+    """Return the parts of a query if at least two are meaningful; else none.
 
     >>> decompose_query("Where did Ann move, and what does she do there now?")
     ['Where did Ann move', 'what does she do there now Ann']

@@ -13,7 +13,7 @@ _AS_OF_PREFIX = re.compile(
 
 
 def resolve_reference_date(query: str, today: date) -> tuple[str, date]:
-    """The question without the day that it is seen from, and that day.
+    """Return the question without the date that it names as its reference, and that date.
 
     >>> resolve_reference_date("As of 8 May 2023, what did Ann do last Friday?", date(2026, 1, 1))
     ('what did Ann do last Friday?', datetime.date(2023, 5, 8))

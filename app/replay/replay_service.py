@@ -90,7 +90,7 @@ class ReplayService:
                 # Another process may have gone on with it, or begun another one, while this one waited.
                 if not await self.is_abandoned(work):
                     return
-                log.warning("Goes on with the replay into generation %d: its process died.", work.generation.number)
+                log.warning("Continuing the replay into generation %d, whose process died.", work.generation.number)
                 started_at = datetime.fromisoformat(work.replay_id)
                 self._progress = ReplayProgress(
                     state="running", started_at=started_at, generation=work.generation.number

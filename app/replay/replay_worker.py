@@ -36,7 +36,7 @@ class ReplayWorker:
             except (ReplayError, ValueError) as error:
                 # ValueError: work or progress as another version of this program writes it.
                 if self._issue != str(error):
-                    log.warning("Leaves a replay to other processes: %s", error)
+                    log.warning("Leaving a replay to other processes: %s", error)
                 self._issue = str(error)
 
     async def help_once(self) -> None:
@@ -61,7 +61,7 @@ class ReplayWorker:
         """Fill divisions until all are filled or the replay ends; after an error leave them to other processes."""
         # Rows are copied from the served tables, so these have to be the same here.
         await self._supervisor.ensure_current_generation()
-        log.info("Takes part in the replay into generation %d.", work.generation.number)
+        log.info("Taking part in the replay into generation %d.", work.generation.number)
         filling = asyncio.create_task(DividedFill(self._supervisor, work).run())
         try:
             while not filling.done() and await self._is_running(work):
@@ -76,4 +76,4 @@ class ReplayWorker:
             raise error
         self._left_replay = work.replay_id
         if error is not None:
-            log.error("Leaves the replay into generation %d to others.", work.generation.number, exc_info=error)
+            log.error("Leaving the replay into generation %d to others.", work.generation.number, exc_info=error)

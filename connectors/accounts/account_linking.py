@@ -27,7 +27,7 @@ class ConnectorCapabilities:
 
 @dataclass(frozen=True, slots=True)
 class AccountLinking:
-    """Implementation of the API's port for connectors (`api.dependencies.service_interfaces.Connectors`)."""
+    """`api.dependencies.service_interfaces.ConnectorService`: accounts, links and keys of connectors."""
 
     registry: ConnectorRegistry
     connection_factory: ConnectionFactory

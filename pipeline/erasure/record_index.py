@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SettledRecords:
-    """Records whose deletion was looked at; `erased` are out of the index, the others are needed still."""
+    """Examined records: `erased` leave the index, the others are still needed."""
 
     place: TopicPartition
     offsets: Collection[int]
@@ -42,9 +42,9 @@ class SettledRecords:
 
 
 class RecordIndex:
-    """Index in an SQLite file with digests only. Made again from the log if it is missing. Synchronous: for a thread.
+    """Index in an SQLite file with digests only; a missing one is rebuilt from the log. Synchronous: for a thread.
 
-    `pending` are records of deleted documents and namespaces, of which it is to be found out whether they go.
+    `pending` are records of deleted documents and namespaces that an erasure has yet to examine.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,7 +54,7 @@ class RecordIndex:
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError as error:
-            log.warning("%s is damaged (%s), and is made anew from the log.", path, error)
+            log.warning("%s is damaged (%s), and is rebuilt from the log.", path, error)
             path.unlink()
             self._db = _open(path)
         rows = self._db.execute("SELECT id, topic, partition FROM places").fetchall()
@@ -71,7 +71,7 @@ class RecordIndex:
         return {(topic, partition): (offset, stamp) for topic, partition, offset, stamp in rows}
 
     def clear(self) -> None:
-        """Empty the index: the log is another one."""
+        """Empty the index, as another log took the place of the indexed one."""
         self._ids = {}
         with transaction(self._db):
             for table in _TABLES:
@@ -80,7 +80,7 @@ class RecordIndex:
     def add(
         self, place: TopicPartition, found: Sequence[RecordReferences], position: int, stamp: float | None = None
     ) -> None:
-        """Add records of a partition, which is indexed up to `position`. Those that a deletion may concern wait.
+        """Add records of a partition, which is indexed up to `position`. Those that a deletion may concern are pending.
 
         `stamp`: time of the record before `position`, if there is one.
         """
@@ -105,7 +105,7 @@ class RecordIndex:
         return {incarnation for (incarnation,) in self._db.execute("SELECT incarnation FROM incarnations")}
 
     def delete_incarnations(self, incarnations: Iterable[int]) -> None:
-        """Let all records of incarnations wait."""
+        """Mark all records of these incarnations as pending."""
         with transaction(self._db):
             for incarnation in incarnations:
                 self._db.execute(
@@ -115,7 +115,7 @@ class RecordIndex:
                 self._db.execute("DELETE FROM incarnations WHERE incarnation = ?", (incarnation,))
 
     def pending(self, limit: int) -> dict[TopicPartition, list[int]]:
-        """Return up to `limit` records that wait."""
+        """Return up to `limit` pending records."""
         found = defaultdict[TopicPartition, list[int]](list)
         query = "SELECT topic, partition, offset FROM pending JOIN places ON id = place LIMIT ?"
         for topic, partition, offset in self._db.execute(query, (limit,)):
@@ -137,7 +137,7 @@ class RecordIndex:
             self._db.executemany("INSERT OR IGNORE INTO released_blobs VALUES (?)", [(digest,) for digest in digests])
 
     def settle(self, settled: Iterable[SettledRecords]) -> None:
-        """Take out what was erased, and let nothing of these records wait."""
+        """Remove erased records; none of the examined records is pending any more."""
         with transaction(self._db):
             for records in settled:
                 id_ = self._ids[records.place]
@@ -154,7 +154,7 @@ class RecordIndex:
                 )
 
     def drop_before(self, place: TopicPartition, offset: int) -> None:
-        """Take the records of a partition before this offset out: the log has dropped them."""
+        """Remove the records of a partition before this offset, which the log has dropped."""
         id_ = self._id_of(place)
         with transaction(self._db):
             for table in ("records", "needed_blobs", "pending"):
@@ -194,7 +194,7 @@ class RecordIndex:
         )
 
     def _await_deleted(self, place: int, records: Sequence[RecordReferences]) -> None:
-        """Let the records of documents wait that were deleted before: a stage may just have read them then."""
+        """Mark records of documents deleted earlier as pending: a stage may have written them after the deletion."""
         rows = [(place, record.offset, _digest(key)) for record in records for key in record.documents]
         self._db.executemany(
             "INSERT OR IGNORE INTO pending SELECT ?, ? WHERE EXISTS (SELECT 1 FROM deletions WHERE document = ?)", rows
@@ -219,7 +219,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def number(text: bytes) -> int:
-    """Return a number for a text: equal numbers are looked into, so that rare accidents do no harm."""
+    """Return a 64-bit hash of a text; a rare collision only makes an erasure examine one record more."""
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "big", signed=True)
 
 

@@ -74,9 +74,9 @@ class LLMQueryRewriter:
             self._back_off()
             self._publish_usage_in_background(incarnation, "late", TokenUsage(1, 0, 0, self.monotonic_clock() - began))
         except EndpointUnavailableError as error:
-            log.debug("Questions are asked as they are: %s", error)
+            log.debug("Queries are not rewritten for now: %s", error)
         except UnusableReplyError as error:
-            log.warning("A question is asked as it is: %s", error)
+            log.warning("A query was not rewritten: %s", error)
             self._publish_usage_in_background(incarnation, "unusable", error.usage)
         else:
             self._consecutive_timeouts = 0
@@ -94,7 +94,7 @@ class LLMQueryRewriter:
         pause = exponential_backoff(INITIAL_BACKOFF_SECONDS, self._consecutive_timeouts, MAX_BACKOFF_SECONDS)
         self._retry_at = self.monotonic_clock() + pause
         log.warning(
-            "%s did not answer within %g s; questions are asked as they are for %g s.",
+            "%s did not answer within %g s; queries are not rewritten for %g s.",
             self.model.name,
             self.timeout_seconds,
             pause,
@@ -115,4 +115,4 @@ class LLMQueryRewriter:
         try:
             await publish_usage(self.publisher, event)
         except RetryableError as error:
-            log.warning("What a question cost is not in the log: %s: %s", event, error)
+            log.warning("Token usage could not be published: %s: %s", event, error)

@@ -46,7 +46,7 @@ class ReadinessState:
 
 
 class Metrics:
-    """Counters and histograms of one process. Implements `pipeline.bus.delivery.Observer`."""
+    """Counters and histograms of one process. Implements `pipeline.bus.observer.Observer`."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()

@@ -69,7 +69,7 @@ class Store:
 
     @property
     def bulk_loading(self) -> bool:
-        """True while one caller fills the tables and flushes them himself."""
+        """True while one caller fills the tables and flushes them itself."""
         return any(table.bulk_loading for table in self._tables)
 
     @bulk_loading.setter

@@ -30,7 +30,7 @@ def _documents(client: httpx2.Client) -> Iterator[Any]:
             yield from answer["memories"]
             page, last = page + 1, int(answer["pagination"]["totalPages"])
         except (KeyError, TypeError, ValueError) as error:
-            raise SourceError(f"{client.base_url} answered something else than v3 does: {error!r}") from error
+            raise SourceError(f"{client.base_url} answered something other than v3 does: {error!r}") from error
 
 
 def _ask(client: httpx2.Client, method: str, path: str, **options: Any) -> dict[str, Any]:

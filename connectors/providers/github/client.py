@@ -72,7 +72,7 @@ class GitHubClient:
             if isinstance(page, dict):
                 page = page.get("repositories")  # of an installation
             if not isinstance(page, list):
-                raise ConnectorError(f"GitHub answered a request for {path} with something else than a list.")
+                raise ConnectorError(f"GitHub answered a request for {path} with something other than a list.")
             yield page
             following = answer.links.get("next", {}).get("url")
             if following is None:

@@ -64,7 +64,7 @@ async def verify_push(
         found = jwt.decode(token, await keys.key_set_with(_key_id(token)), algorithms=["RS256"])
         registry.validate(found.claims)
     except (JoseError, ValueError) as error:
-        raise WebhookVerificationError(f"A push with a token that is not good: {error}") from error
+        raise WebhookVerificationError(f"A push with an invalid token: {error}") from error
     return found.claims
 
 

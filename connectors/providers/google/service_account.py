@@ -51,7 +51,7 @@ class ServiceAccount:
         found = self.subjects.get(namespace) or self.subjects.get(_ALL_NAMESPACES)
         if found is None:
             raise MisconfigurationError(
-                f"Nobody's data is lent to the namespace {namespace}. The operator adds it to"
+                f"No Google user is named for the namespace {namespace}. The operator adds it to"
                 f" RECOLLECT_GOOGLE_SUBJECTS, such as {namespace}=ada@example.com."
             )
         return found

@@ -111,7 +111,7 @@ class GoogleDrive(Provider):
         if not secrets.compare_digest(headers.get("x-goog-channel-token", "").encode(), ours.secret.encode()):
             raise WebhookVerificationError("A notification without the channel's token.")
         if channels[channel] != headers.get("x-goog-resource-id"):
-            raise WebhookVerificationError("A notification about something else.")
+            raise WebhookVerificationError("A notification for another resource.")
         opened = headers.get("x-goog-resource-state") == "sync"
         number = headers.get("x-goog-message-number", "")
         return VerifiedDelivery(hints=() if opened else (ChangeHint(),), delivery_id=f"{channel}/{number}")

@@ -198,7 +198,7 @@ class _GranolaSync:
             return None
         note = json_object(item_response(answer, "Granola"))
         if note.get("id") != id_:
-            raise ItemError("Granola sent something else than this note.", code="malformed", retryable=True)
+            raise ItemError("Granola sent something other than this note.", code="malformed", retryable=True)
         return note | {"transcript": await self._get_transcript(path)} if too_large else note
 
     async def _get_transcript(self, path: str) -> list[dict[str, Any]]:

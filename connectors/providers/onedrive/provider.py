@@ -131,7 +131,7 @@ def _parse_notifications(body: bytes) -> list[Mapping[str, Any]]:
     try:
         value = json.loads(body)["value"]
     except (ValueError, KeyError, TypeError) as error:
-        raise WebhookVerificationError("A notification that is none.") from error
+        raise WebhookVerificationError("A notification that Microsoft Graph did not send.") from error
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 

@@ -117,7 +117,7 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
             resuming = True
             link = page.next_link or page.delta_link
             if link is None:
-                raise ConnectorError("OneDrive sent a page of changes that leads nowhere.")
+                raise ConnectorError("OneDrive sent a page of changes without a link to the next one.")
             if page.next_link is None:
                 self.delta_link = link
                 break

@@ -294,7 +294,7 @@ def parse_listing(xml: bytes) -> ObjectPage:
     """Parse a ListObjectsV2 response; ProviderUnavailableError if it is malformed."""
     root = _parse_xml(xml)
     if root is None or etree.QName(root).localname != "ListBucketResult":
-        raise ProviderUnavailableError("The storage answered a listing with something else. The next run tries again.")
+        raise ProviderUnavailableError("The storage sent no valid listing. The next run tries again.")
     objects = [_parse_object(entry) for entry in root.iterfind("{*}Contents")]
     return ObjectPage(objects, root.findtext("{*}NextContinuationToken") or None)
 

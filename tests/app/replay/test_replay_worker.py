@@ -47,7 +47,7 @@ async def test_an_outage_a_lost_lock_or_work_of_another_version_ends_no_process(
     await asyncio.wait([running, asyncio.create_task(notes.all_read.wait())], return_when=asyncio.FIRST_COMPLETED)
     assert not running.done()
     running.cancel()
-    told = [record for record in caplog.records if "Leaves a replay" in record.message]
+    told = [record for record in caplog.records if "Leaving a replay" in record.message]
     assert len(told) == 2, "the same work is told of once"
 
 

@@ -208,7 +208,7 @@ async def test_one_object_that_may_not_be_read_is_told(world: S3Harness, status:
             UnusableSourceError,
             "eu-west-1",
         ),
-        (error_response(200, "Odd"), ProviderUnavailableError, "something else"),
+        (error_response(200, "Odd"), ProviderUnavailableError, "no valid listing"),
     ],
 )
 async def test_an_error_tells_whose_turn_it_is(
