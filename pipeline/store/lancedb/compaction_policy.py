@@ -97,7 +97,7 @@ class CompactionPolicy:
 
     def is_due(self, *, idle: bool) -> bool:
         """True if fragments should be merged now: early while idle, late under load."""
-        if self._versions >= self._max_versions or (idle and self._has_many_deleted_rows):
+        if self._versions >= self._max_versions or (idle and (self._has_many_deleted_rows or self._has_many_files)):
             return True
         if self._unmerged < MIN_MERGE_FRAGMENTS:
             return False
@@ -138,6 +138,12 @@ class CompactionPolicy:
     @property
     def _has_many_deleted_rows(self) -> bool:
         return self._deleted_rows >= max(_MIN_IDLE_DELETED_ROWS, self.total_rows // _IDLE_DELETED_ROWS_DIVISOR)
+
+    @property
+    def _has_many_files(self) -> bool:
+        """Return whether deletions left a small table with many files: each makes some, and no fragment to merge."""
+        is_small = self.total_rows <= _SMALL_TABLE_ROWS
+        return is_small and self._deleted_rows > 0 and self._versions >= MIN_MERGE_FRAGMENTS
 
     @property
     def _max_versions(self) -> int:

@@ -92,6 +92,19 @@ def test_an_idle_table_gives_back_what_many_deleted_rows_take() -> None:
     assert not CompactionPolicy([100], deleted_rows=99).is_due(idle=True)
 
 
+def test_an_idle_small_table_gives_back_the_files_of_many_deletions() -> None:
+    small, large = CompactionPolicy([1000]), CompactionPolicy([100_000])
+    for policy in (small, large):
+        for _ in range(MIN_MERGE_FRAGMENTS - 1):
+            policy.record_commit(0, deleted=1)
+        assert not policy.is_due(idle=True)
+        policy.record_commit(0, deleted=1)
+        assert not policy.is_due(idle=False)
+    assert small.is_due(idle=True)
+    assert small.needs_full_compaction
+    assert not large.is_due(idle=True)
+
+
 def test_deleted_rows_are_counted_up_to_the_last_row_of_each_fragment() -> None:
     row_ids = pa.chunked_array([pa.array([(1 << 32) + 5, 0, 3, 1 << 32], pa.uint64())])
     assert count_deleted_rows(row_ids) == 2 + 4
