@@ -137,6 +137,7 @@ class MemTableFlusher(Generic[Row]):
                 await run_to_completion(self._flush())
                 await self._write_ahead_log.history.untrack(incarnations)
             await run_to_completion(self._lance_table.delete_incarnations(incarnations))
+        self._changed.set()  # it may be time for maintenance
 
     async def maintain(self, *, full: bool = True) -> None:
         """Like `ExclusiveLanceTable.maintain`, never at the same time as a flush."""
