@@ -28,6 +28,8 @@ NAMESPACES = ("home", "team-a:1", "team-a:2", "other")
 PATTERNS = (None, ("home",), ("team-a:*",), ("home", "team-a:1"), ("o*",))
 MARKERS = {name: f"marker{number}quolx" for number, name in enumerate(NAMESPACES)}
 SLOWEST_SECONDS = 2.0
+_KINDS_DRAWN = {*(f"only {scope}" for scope in ALL[:-1]), "several scopes", "admin of some namespaces"}
+"""Kinds of key of which a seed may draw none among the first ones."""
 _REPLANT_EVERY = 200
 _BUSY_SECONDS = 300
 _BUSY = ("Too many requests are waiting", "No progress for")
@@ -244,7 +246,8 @@ class Trial:
         self.keys += [TestKey(None, frozenset(), None, valid=False), TestKey(UNKNOWN, frozenset(), None, valid=False)]
         self.keys.append(TestKey(ADMIN, frozenset(ALL), None))
         issuers: list[tuple[KeyChanged, TestKey]] = []
-        for _ in range(count):
+        while count > 0 or not {key.kind for key in self.keys} >= _KINDS_DRAWN:
+            count -= 1
             has_issuer = bool(issuers) and self.chance.random() < _CHANCE_OF_AN_ISSUER
             issuers.append(await self._issue(self.chance.choice(issuers) if has_issuer else None))
             self.keys.append(issuers[-1][1])
