@@ -48,10 +48,6 @@ _DETAIL = re.compile(
 """A circumstance that tells which thing has ended rather than when: `a course on pottery`."""
 _WITHOUT_DETAILS = "without details"
 """Mark of what a state names by its bare head: an ending with details ends it, and no state with other details."""
-_LOST_END = (
-    r"(?:has |have )?(?:just |finally |sadly )*(?:died|passed away|was stolen|got stolen|ran away|is gone|"
-    r"are gone|is over|ended|is dead|broke down for good|expired|was cancelled|got cancelled)"
-)
 
 
 _COMMON = word_set("is are was has have to in on at of for with from by up the or no") | word_set(
@@ -134,19 +130,8 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "dropped",
         allow_circumstances=False,
     ),
-    attribute_pattern(rf"{WHO} had to put {FREE} (?:down|to sleep)", _over, "put"),
     attribute_pattern(rf"{WHO} (?:has )?{NOW}(?:left|lost) (?:the|their|her|his) (?P<v>{_GROUPS})", _over, "left lost"),
-    attribute_pattern(rf"(?P<s>{NAME})'s (?P<v>[\w -]{{2,30}}?) {_LOST_END}", _over, _words(_LOST_END)),
     attribute_pattern(rf"{NAME}(?:'s [\w -]+?)? took (?P<s>{NAME}) off {FREE}", _over, "took"),
-    attribute_pattern(
-        rf"(?P<v>{NAME}) (?:has )?(?:dumped|left|broke up with|ghosted) (?P<s>{NAME})", _over, "dumped left broke"
-    ),
-    attribute_pattern(
-        rf"(?P<v>{NAME}) and (?P<s>{NAME}) (?:have |has )?(?:broke|broken|split) up", _over, "broke broken split"
-    ),
-    attribute_pattern(
-        rf"(?P<s>{NAME}) and (?P<v>{NAME}) (?:have |has )?(?:broke|broken|split) up", _over, "broke broken split"
-    ),
     attribute_pattern(
         rf"{WHO} (?:{_WISHES}|{_SEEKS}) {FREE}",
         _plan,

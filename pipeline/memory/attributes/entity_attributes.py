@@ -219,10 +219,8 @@ PATTERNS: tuple[AttributePattern, ...] = (
         rf"(?:The |Our )?{_ATTRIBUTE} (?:of|for) {THING} (?P<c>{_CHANGED}){FREE}", _possessed, _CHANGED_HINTS
     ),
     attribute_pattern(rf"(?:The |Our )?{_ATTRIBUTE} (?:of|for) {THING} {_IS}{FREE}", _possessed, _IS_HINTS),
-    attribute_pattern(rf"{THING}'s? {_ATTRIBUTE} (?P<c>{_CHANGED}){FREE}", _possessed, _CHANGED_HINTS),
     attribute_pattern(rf"{THING}'s? {_ATTRIBUTE} {_IS}{FREE}", _possessed, _IS_HINTS),
     attribute_pattern(rf"(?P<s>{NAME})'s (?P<a>[\w -]{{2,40}}?) {_IS}(?P<v>[^;()]{{1,40}}?)", _measured, _IS_HINTS),
-    attribute_pattern(rf"(?:The |Our )?{THING} {_HEAD} (?P<c>{_CHANGED}){FREE}", _possessed, _CHANGED_HINTS),
     attribute_pattern(rf"(?:The |Our )?{THING} {_HEAD} {_IS}{FREE}", _possessed, _IS_HINTS),
     attribute_pattern(rf"(?:The |Our )?{THING} (?P<c>{_CHANGED})(?:on |for |at )?{FREE}", _when, _CHANGED_HINTS),
     attribute_pattern(

@@ -25,7 +25,6 @@ from pipeline.memory.attributes.value_normalization import normalize_phrase, par
 _HIRED = (
     r"(?:started (?:working|a (?:new )?job)|(?:got|found) (?:an? |the )?(?:new )?job|got hired|was hired|took a job)"
 )
-_NO_LONGER = r"(?:no longer|doesn't|does not|isn't|is not|is no longer)"
 _RANK = (
     r"(?:junior|senior|lead|principal|staff|chief|head|assistant|associate|deputy|trainee|vice|full-time|"
     r"part-time|freelance)"
@@ -38,17 +37,10 @@ _WITH = rf"(?P<x>{NAME})"
 _STATES = (
     ("single", rf"{WHO} is {NOW}single", "single"),
     ("dating", rf"{WHO} is {NOW}(?:in a relationship|dating)(?: with)?(?: {_WITH})?", "relationship dating"),
-    ("dating", rf"{WHO} (?:has )?(?:started|began) (?:dating|seeing) {_WITH}", "started began"),
     ("engaged", rf"{WHO} (?:is|got|has got|became) {NOW}engaged(?: to {_WITH})?", "engaged"),
     ("married", rf"{WHO} (?:is|got|has been|was) {NOW}married(?: to {_WITH})?", "married"),
     ("married", rf"{WHO} (?:has )?married {_WITH}", "married"),
-    ("divorced", rf"{WHO} (?:is|got) {NOW}divorced(?: from {_WITH})?", "divorced"),
-    ("divorced", rf"{WHO} (?:has )?divorced {_WITH}", "divorced"),
-    ("divorced", rf"{WHO} and {_WITH} (?:got|are|have) divorced", "divorced"),
-    ("separated", rf"{WHO} (?:is|and {_WITH} are|has) {NOW}separated", "separated"),
-    ("widowed", rf"{WHO} is {NOW}(?:widowed|a widow|a widower)", "widowed widow widower"),
     ("single", rf"{WHO} and {_WITH} (?:have )?(?:broke|broken|split) up", "broke broken split"),
-    ("single", rf"{WHO} (?:has )?(?:broke|broken|split) up with {_WITH}", "broke broken split"),
 )
 
 
@@ -152,11 +144,6 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "works working employed started got found hired took",
     ),
     attribute_pattern(
-        rf"{WHO} {_NO_LONGER} (?:works?|working|employed) (?:at|for|by) (?P<n>[A-Z][\w ,.&'-]+?)",
-        ended_attributes("employer"),
-        "works work working employed",
-    ),
-    attribute_pattern(
         rf"{WHO} (?!.* (?:at \d|early\b|late\b))(?:has )?{NOW}"
         r"(?:(?:left|quit)(?: (?:the|their|his|her) job at)?|resigned from|"
         rf"was (?:fired|laid off) (?:from|by)) (?P<n>[A-Z][\w .&'-]+?)",
@@ -196,9 +183,6 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "called named",
     ),
     attribute_pattern(
-        rf"(?P<s>{NAME}{RELATIVE})'s name is {NOW}{NAMED}", single_attribute("name", is_single_valued=False), "name"
-    ),
-    attribute_pattern(
         rf"{WHO} (?:was born|has (?:a |the |their )?birthday) on (?P<v>[\w .]+?)",
         single_attribute("birthday", value_kind="time"),
         "born birthday",
@@ -212,9 +196,6 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "prefers",
     ),
     attribute_pattern(rf"{WHO} {NOW}prefers (?P<v>[a-z]+) (?P<x>[a-z]+)", _of_a_pair, "prefers"),
-    attribute_pattern(
-        rf"{WHO} {NOW}drives (?:an? |the )?{NAMED}", single_attribute("drives", is_single_valued=False), "drives"
-    ),
     attribute_pattern(
         rf"{WHO} (?:is {NOW}on|{NOW}has|(?:has )?{NOW}(?:upgraded|downgraded|switched|moved) to) the "
         r"(?P<v>[\w-]+) plan",

@@ -3,12 +3,12 @@
 import pytest
 
 from pipeline.memory.attributes.attribute import is_equivalent
-from pipeline.memory.attributes.attribute_extraction import extract_attributes
+from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 
 def _updates(new: str, old: str) -> bool:
-    return find_contradiction(extract_attributes(new), extract_attributes(old)) is not None
+    return find_contradiction(comparable_attributes(new), comparable_attributes(old)) is not None
 
 
 @pytest.mark.parametrize(
@@ -87,5 +87,5 @@ def test_ambiguous_changes_update_nothing(old: str, new: str) -> None:
 )
 def test_a_fact_with_more_detail_is_not_equivalent(first: str, second: str) -> None:
     assert not any(
-        is_equivalent(ours, theirs) for ours in extract_attributes(first) for theirs in extract_attributes(second)
+        is_equivalent(ours, theirs) for ours in comparable_attributes(first) for theirs in comparable_attributes(second)
     )

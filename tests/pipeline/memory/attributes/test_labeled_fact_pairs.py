@@ -7,12 +7,12 @@ import pytest
 
 from bench.datasets.relations import Verdict, pairs
 from pipeline.memory.attributes.attribute import is_equivalent
-from pipeline.memory.attributes.attribute_extraction import extract_attributes
+from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 
 def _predicted_verdict(old: str, new: str) -> str:
-    ours, theirs = extract_attributes(new), extract_attributes(old)
+    ours, theirs = comparable_attributes(new), comparable_attributes(old)
     if any(is_equivalent(new_attribute, old_attribute) for new_attribute in ours for old_attribute in theirs):
         return "same"
     return "updates" if find_contradiction(ours, theirs) else "neither"
