@@ -29,11 +29,18 @@ function filled(node, attributes, children) {
     if (name === "on") {
       for (const [event, listener] of Object.entries(value)) node.addEventListener(event, listener);
     } else if (value !== null && value !== undefined && value !== false) {
-      node.setAttribute(name, value === true ? "" : value);
+      node.setAttribute(name, value === true ? "" : name === "dir" ? directionOf(value, children) : value);
     }
   }
   node.append(...present(children));
   return node;
+}
+
+/** Memories may begin with the English word for their subject: those in Arabic or Hebrew run from the right all the same. */
+const RIGHT_TO_LEFT = /^User: \P{L}*[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}]/u;
+
+function directionOf(value, [first]) {
+  return value === "auto" && typeof first === "string" && RIGHT_TO_LEFT.test(first) ? "rtl" : value;
 }
 
 function present(children) {

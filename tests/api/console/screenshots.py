@@ -1,8 +1,11 @@
-"""`make pictures`: the screenshots of docs/guides/console.md, made anew."""
+"""`make pictures`: the screenshots of docs/guides/console.md, and small ones of all pages for docs/console-pages.md."""
 
 import asyncio
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import PIL.Image
 
 from pipeline.bus.records import ProducerRecord
 from tests.support.console_user import ConsoleUser, console_session
@@ -11,6 +14,8 @@ from tests.support.webhook_receiver import webhook_receiver
 
 FOLDER = Path(__file__).parents[3] / "docs" / "images"
 SIZE = (1280, 800)
+SMALL_SIZE, SMALL_COLORS = (720, 450), 96
+SMALL_FOLDER = FOLDER / "console-pages"
 CONVERSATION = {
     "2026-03-02": "My name is Alice Moreira. I live in Lisbon and I work as a marine biologist.",
     "2026-04-11": "I have a sister called Inês. My favourite food is grilled sardines. I play the cello.",
@@ -51,6 +56,43 @@ async def fill_namespace(visitor: ConsoleUser) -> None:
 
 async def _save_screenshot(visitor: ConsoleUser, name: str) -> None:
     (FOLDER / f"console-{name}.png").write_bytes(await visitor.browser.screenshot())
+
+
+async def take_small_pages(visitor: ConsoleUser) -> None:
+    """Save a small picture of every page, `NAME-now.png`, from what the larger pictures have filled."""
+    documents = (await visitor.ok("POST", "/ns/alice/list/documents", {}))["documents"]
+    survey = next(row["id"] for row in documents if row["type"] == "pdf")
+    rows = (await visitor.ok("POST", "/ns/alice/list/memories?limit=100", {}))["memories"]
+    marta = next(row["id"] for row in rows if "harbour master" in row["memory"])
+    bergen = next(row["id"] for row in rows if "lives in Bergen" in row["memory"])
+    connector = (await visitor.ok("GET", "/connectors"))["connectors"][0]["id"]
+    pages = ("namespaces", "organization", "pipeline", "usage", "audit", "keys", "design")
+    of_alice = ("documents", "memories", "review", "graph", "profile", "questions", "connectors", "settings")
+    addresses = {"home": "", **{page: page for page in pages}, **{page: f"ns/alice/{page}" for page in of_alice}}
+    addresses["search"] = "ns/alice/search?q=Where do I live?"
+    addresses["document"] = f"ns/alice/documents/{survey}?memory={marta}"
+    addresses["memory"] = f"ns/alice/memories/{bergen}"
+    addresses["connector"] = f"ns/alice/connectors/{connector}"
+    for name, address in addresses.items():
+        await visitor.navigate(f"#/{address}")
+        await visitor.browser.wait_until(_DRAWN)
+        await _save_small(visitor, name)
+    await visitor.press("Sign out")
+    await visitor.wait_for_text("API key")
+    await _save_small(visitor, "sign-in")
+
+
+_DRAWN = """
+const drawn = document.querySelector(".page:has(.mark), .canvas");
+return !document.querySelector(".reader-bar, .graph-page") || drawn?.querySelector("img, canvas");
+"""
+"""The page of a PDF, and the graph, are drawn after the page is loaded."""
+
+
+async def _save_small(visitor: ConsoleUser, name: str) -> None:
+    picture = PIL.Image.open(BytesIO(await visitor.browser.screenshot())).convert("RGB").resize(SMALL_SIZE)
+    SMALL_FOLDER.mkdir(exist_ok=True)
+    picture.quantize(SMALL_COLORS).save(SMALL_FOLDER / f"{name}-now.png", optimize=True)
 
 
 async def _take_review_and_document(visitor: ConsoleUser) -> None:
@@ -129,6 +171,7 @@ async def _main() -> None:
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         async with console_session(Path(folder)) as visitor:
             await _take_screenshots(visitor)
+            await take_small_pages(visitor)
 
 
 if __name__ == "__main__":

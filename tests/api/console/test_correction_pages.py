@@ -80,3 +80,16 @@ async def test_memories_are_filtered_by_state_and_time(visitor: ConsoleUser) -> 
     await visitor.wait_for_text("No memory matches the filter.")
     path = "/ns/sifted/explain/memories?since=2999-01-01T00:00:00Z"
     assert (await visitor.ok("GET", path))["memories"] == []
+
+
+async def test_a_memory_in_arabic_runs_from_the_right_although_its_subject_is_in_english(visitor: ConsoleUser) -> None:
+    sentence = (
+        "\u0627\u0646\u062a\u0642\u0644\u062a \u0625\u0644\u0649 \u0628\u064a\u0631\u0648\u062a \u0645\u0639 Siemens."
+    )
+    await _add(visitor, "beirut", sentence, "2026-03-02")
+    await _add(visitor, "beirut", "I live in Lisbon.", "2026-03-03")
+    await visitor.open_signed_in("#/ns/beirut/memories")
+    await visitor.wait_for_text("User: ")
+    links = """document.querySelectorAll("main a[href*='/memories/']")"""
+    directions = f"return [...{links}].map((one) => getComputedStyle(one).direction)"
+    assert await visitor.browser.execute(directions) == ["ltr", "rtl"]

@@ -40,7 +40,7 @@ async function showPages(view, place, spans, asText) {
   refill(place, loading("the pages"));
   try {
     const { showPdf } = await import("./pdf-view.js");
-    const pages = el("div.pages", { tabindex: "0", role: "region", "aria-label": "Pages" });
+    const pages = el("div.pages", { tabindex: "0", role: "region", "aria-label": "Pages" }, loading("the pages"));
     const note = el("p.muted", { role: "status" });
     refill(place, pages, note);
     const found = await showPdf(view, pages, spans);

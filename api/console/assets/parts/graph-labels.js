@@ -54,7 +54,7 @@ export class GraphLabels {
     const pen = this.#canvas.getContext("2d");
     pen.scale(ratio, ratio);
     const { color, backgroundColor, fontFamily } = getComputedStyle(this.#place);
-    Object.assign(pen, { fillStyle: color, strokeStyle: backgroundColor, lineWidth: 3, lineJoin: "round", textBaseline: "middle" });
+    Object.assign(pen, { textBaseline: "middle" });
     const items = this.#inView(width, height).map((item) => {
       pen.font = `${item.isName ? NAME_FONT : MEMORY_FONT} ${fontFamily}`;
       return { ...item, font: pen.font, width: pen.measureText(item.text).width };
@@ -62,7 +62,10 @@ export class GraphLabels {
     for (const { item, x, y } of placeLabels(items, width, height)) {
       pen.font = item.font;
       pen.globalAlpha = item.node.hasClass("ended") ? OPACITY.ended : OPACITY.present;
-      pen.strokeText(item.text, x, y + HEIGHT / 2);
+      // A line behind it would strike it out.
+      pen.fillStyle = backgroundColor;
+      pen.fillRect(x - 1, y, item.width + 2, HEIGHT);
+      pen.fillStyle = color;
       pen.fillText(item.text, x, y + HEIGHT / 2);
     }
   }

@@ -165,9 +165,10 @@ function elements({ memories, relations, names }) {
   ];
 }
 
+/** The beginning of a memory. `User: ` comes before statements in other languages: every label would begin with it. */
 function shortened(text) {
-  const characters = [...text];
-  return characters.length > LABEL_CHARACTERS ? `${characters.slice(0, LABEL_CHARACTERS).join("")}…` : text;
+  const characters = [...text.replace(/^User: /, "")];
+  return characters.length > LABEL_CHARACTERS ? `${characters.slice(0, LABEL_CHARACTERS).join("")}…` : characters.join("");
 }
 
 /** Styles in the colours of the page, which cytoscape can't read from its stylesheet. */

@@ -48,7 +48,9 @@ async function draw({ api, namespace, id, signal }, node) {
   const picture = await api.picture(path("ns", namespace, "explain", "page-pictures", id), { page, width }, signal);
   const address = URL.createObjectURL(picture);
   signal.addEventListener("abort", () => URL.revokeObjectURL(address));
-  node.prepend(el("img", { src: address, alt: "" }));
+  const image = el("img", { src: address, alt: "" });
+  await image.decode();
+  node.prepend(image);
   const { lines } = await api.get(path("ns", namespace, "explain", "page-texts", id), { page }, signal);
   node.append(textLayer(lines, node.clientHeight / node.clientWidth));
 }
