@@ -15,7 +15,28 @@ _APOSTROPHES = "'\u2019"
 _WORD = re.compile(rf"[^\W\d_][\w{_APOSTROPHES}-]*")
 _NAME = re.compile(rf"[^\W\d_a-z][\w{_APOSTROPHES}-]*(?: [^\W\d_a-z][\w{_APOSTROPHES}-]*){{0,3}}")
 _POSSESSIVE = re.compile(rf"(?<=\w)[{_APOSTROPHES}]s\b")
-_CALENDAR_NAMES = frozenset(name.casefold() for name in (*calendar.month_name, *calendar.day_name))
+_OPENING_WORDS = frozenset(
+    {
+        "the",
+        "a",
+        "an",
+        "this",
+        "that",
+        "these",
+        "those",
+        "my",
+        "our",
+        "your",
+        "his",
+        "her",
+        "its",
+        "their",
+        "there",
+        "it",
+    }
+)
+_NO_NAMES = _OPENING_WORDS | {name.casefold() for name in (*calendar.month_name, *calendar.day_name)}
+"""Words that begin sentences, months and days. Not all stopwords: Will is a name."""
 
 
 async def memory_graph(state: AppState, namespace: str, limit: int) -> GraphResponse:
@@ -78,7 +99,7 @@ def _without_ordinary_words(name: str, small: set[str]) -> str:
 
 def _is_ordinary(word: str, small: set[str]) -> bool:
     folded = word.casefold()
-    return len(word) < 2 or not word[0].isupper() or folded in small or folded in _CALENDAR_NAMES
+    return len(word) < 2 or not word[0].isupper() or folded in small or folded in _NO_NAMES
 
 
 def _replaced_at(rows: Sequence[MemoryRow]) -> Mapping[str, datetime]:

@@ -71,7 +71,7 @@ def add(
     *,
     file: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="A file.")] = None,
     id: Annotated[  # noqa: A002 - the option's name
-        str | None, typer.Option(help="An id of your choice; a document that has it is replaced.")
+        str | None, typer.Option(help="An id of your choice; text is added to a document that has it.")
     ] = None,
     metadata: Annotated[str | None, typer.Option(help="A JSON object.")] = None,
     wait: Annotated[bool, typer.Option(help="Return once it can be searched.")] = False,

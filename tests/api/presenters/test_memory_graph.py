@@ -31,6 +31,10 @@ def test_days_months_and_words_that_are_also_small_are_no_names() -> None:
     assert find_names(["User flies on Friday 3 May with the Team", "The team of user meets"]) == {}
 
 
+def test_an_article_that_begins_several_texts_is_no_name() -> None:
+    assert find_names(["The meeting is in Oslo", "The boat is gone", "My aunt sings"]) == {"Oslo": [0]}
+
+
 def test_scripts_without_capitals_have_no_names() -> None:
     assert find_names(["用户住在北京", "المستخدم يعيش في القاهرة"]) == {}
 
