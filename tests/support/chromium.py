@@ -105,6 +105,12 @@ class Browser:
     async def enable_cache(self) -> None:
         await self._send_devtools_command("Network.setCacheDisabled", {"cacheDisabled": False})
 
+    async def set_offline(self, *, offline: bool) -> None:
+        """Cut the browser off from every server, or let it reach them again."""
+        unlimited = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        await self._send_devtools_command("Network.enable", {})
+        await self._send_devtools_command("Network.emulateNetworkConditions", {"offline": offline, **unlimited})
+
     async def screenshot(self) -> bytes:
         """Return a screenshot as PNG."""
         return b64decode(await self._command("GET", "screenshot"))

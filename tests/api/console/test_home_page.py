@@ -97,3 +97,15 @@ async def test_memories_are_found_by_what_they_are_about(visitor: ConsoleUser) -
     await visitor.wait_for_text("about “Rex”, most similar first")
     assert "Rex" in await visitor.text("tbody th")
     assert await visitor.accessibility_violations() == []
+
+
+async def test_a_page_continues_by_itself_when_the_service_is_back(visitor: ConsoleUser) -> None:
+    await visitor.ok("POST", "/ns/outage/document", {"content": "The kettle is blue.", "id": "kettle"})
+    await visitor.open_signed_in("#/")
+    await visitor.browser.set_offline(offline=True)
+    try:
+        await visitor.navigate("#/ns/outage/profile")
+        await visitor.wait_for_text("The service can't be reached")
+    finally:
+        await visitor.browser.set_offline(offline=False)
+    await visitor.wait_for_text("Long-term")
