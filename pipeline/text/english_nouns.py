@@ -12,7 +12,7 @@ RELATIVES = word_set(
     "brother sister son daughter aunt uncle cousin niece nephew grandmother grandma grandfather grandpa granddaughter "
     "grandson twin twins kid kids child children baby parent parents family friend friends buddy mate bestie boss "
     "manager supervisor colleague coworker mentor neighbor neighbour roommate flatmate teacher coach tutor doctor "
-    "dentist therapist landlord stepson stepdaughter ex folks client"
+    "dentist therapist landlord stepson stepdaughter ex folks client hubby wifey"
 )
 """People who are somebody's."""
 KIN = PETS | RELATIVES | word_set("team company")

@@ -2,13 +2,16 @@
 
 import re
 
-_END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
+_END = " ,;\u2013-\u2014.!?\u2026\"\u201d'\u3002\uff01"
 _TITLE = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?"
 _ANSWERING = (
     r"answer|reply|respond|write|use|speak|talk|address|keep|format|explain|give|start|send|add|include|ask|"
     r"switch to|remember to|show|put|make|using|writing|asking|adding|sending|giving|apologi[sz]ing"
 )
-_BEGIN = r"^(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
+_BEGIN = (
+    r"^(?:(?:can|could|would|will) you (?:please |pls )?)?"
+    r"(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
+)
 _NAMED = re.compile(
     rf"{_BEGIN}(?:always |just |you can |don't call me \w+,? (?:it'?s|but|call me) )*"
     rf"(?:call me |(?<=it's )|(?<=its ))(?P<name>{_TITLE}(?-i:[A-Z])\w+)(?:, [^,]{{3,40}})?$",
@@ -30,6 +33,7 @@ _MANNER = re.compile(
 """What concerns every answer: its form, its language."""
 _OF_ANSWERS = re.compile(r"(?:please|from now on|answer|reply|respond|use|keep|switch)\b", re.IGNORECASE)
 """Beginnings with which a manner is for every answer: `write a poem in Spanish` is a task of the moment."""
+_ASKED_POLITELY = re.compile(r"^(?:can|could|would|will) you ", re.IGNORECASE)
 _SINGLE = re.compile(r"\b(?:an? (?:reply|answer|poem|response)|\d+)\b", re.IGNORECASE)
 _OWN_CLAUSE = re.compile(r"\b(?:I|we)\b[^.;:!]*$", re.IGNORECASE)
 _REQUEST = re.compile(r"\b(?:please|from now on|(?:the )?future)\b", re.IGNORECASE)
@@ -65,7 +69,11 @@ def find_instruction(text: str) -> str | None:
 
 
 def _is_manner(text: str) -> bool:
-    return _OF_ANSWERS.match(text) is not None and _MANNER.search(text) is not None and not _SINGLE.search(text)
+    return (
+        _OF_ANSWERS.match(_ASKED_POLITELY.sub("", text)) is not None
+        and _MANNER.search(text) is not None
+        and not _SINGLE.search(text)
+    )
 
 
 def _is_own_habit(before: str, order: str) -> bool:

@@ -29,6 +29,7 @@ _OPENING = re.compile(
 )
 _TRAILING = re.compile(
     r"(?:[\s,.!;-]*(?<![\w'])(?:lol|lmao|haha\w*|hehe|thanks|thank you|thx|tho|though|y'?know|you know|btw|by the way|"
+    r"(?:nice|good|great|pleased|lovely) to meet (?:you|u|y'?all|everyone)(?: all)?|"
     r"tbh|ngl|honestly|i swear|for sure|actually|\(?:[-']?[()DPp/|]|[;:]-?[()DPp]|xd|xx+|<3|\U0001f300|"
     r"[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f])(?![\w']))+(?=[.!\u2026\s]*$)",
     re.IGNORECASE,
@@ -97,6 +98,7 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
             r"\1 May",
         ),
         ("day", r"\bb-?day\b", "birthday"),
+        ("name's", r"\b(name|nickname)'s (?=[\w'-]+(?:$|,| and\b| but\b))", r"\1 is "),
         (" w", r"(?<= )w(?:/ ?| (?=(?:my|our|the|an?|his|her|some|friends|no|two|me)\b))", "with "),
         ("bf", r"\bbf(?=\b|')", "boyfriend"),
         ("gf", r"\bgf(?=\b|')", "girlfriend"),
@@ -149,7 +151,7 @@ _NO_ACTS = word_set("was were had did felt put let read set cut said")
 """Pasts that are other forms too, or need a subject."""
 _STATE = re.compile(
     r"(?!going to be an? )(?:not |still |finally |now |already )*"
-    rf"(?:going to \w+|(?:excited|interested|pregnant|{_STATES})(?=$|[ ,]))"
+    rf"(?:going to \w+|an? (?:(?:huge|big|real) )?fan of \w|(?:excited|interested|pregnant|{_STATES})(?=$|[ ,]))"
 )
 _LIKES = r"(?:prefer|hate|own|(?:love|like)(?! (?:the|this|that|it|your|how|an?)\b))"
 _OFTEN = r"(?:always|never|usually|mostly|rarely|hardly ever)"
@@ -183,7 +185,12 @@ _WITHOUT = re.compile(
     re.IGNORECASE,
 )
 """How long somebody has done without: `6 weeks without a cigarette`."""
-_INTRODUCTION = re.compile(r"^(?:it'?s|this is) (?P<name>[A-Z][a-z]+) here$")
+_INTRODUCTION = re.compile(
+    r"^(?:it'?s|this is) (?P<name>[A-Z][a-z]+) here$|^(?:I go by|(?:people|friends|everybody|everyone) calls? me) "
+    r"(?P<called>[A-Z][\w'-]+)$"
+)
+_NAME_FIRST = re.compile(r"^(?P<name>my name is [\w'-]+), (?=(?:I|my|we)\b)", re.IGNORECASE)
+"""A name and a second statement behind a comma, which the parser takes for one: `my name is Maya, I'm 33`."""
 _SECOND_NAME = re.compile(r"(?<=\w) and(?P<second> [A-Z]\w+ (?P<verb>[a-z]+s))\b")
 """A second statement, which the parser takes for a second place: `Bo lives in Turin and Ana lives in Rome`."""
 _OWN_FIRST = re.compile(
@@ -291,7 +298,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
         text = shorter
     text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
     text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
-    text = _SECOND_NAME.sub(_with_comma, text)
+    text = _SECOND_NAME.sub(_with_comma, _NAME_FIRST.sub(r"\g<name>, and ", text))
     text = _PUT_ME.sub(r"I'm now \g<where>", text)
     text = _AND_IT.sub(_and_it, text)
     text = _OWN_CHANGED.sub(_own_changed, _NEW_VALUE.sub(_new_value, text))
@@ -300,10 +307,14 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _FIGURE.sub(_own_figure, _NO_LONGER.sub("I'm ", text))
     text = _RECURRING.sub(_recurring, _ABOUT_ME.sub(r"I'm \g<age>", text))
     text = _OWN_FIRST.sub(_own_first, _NO_MORE_OF.sub(r"I no longer have \g<what>", _BACK.sub("I'm ", text)))
-    text = _INTRODUCTION.sub(r"I'm \g<name>", _HEDGE.sub("", text))
+    text = _INTRODUCTION.sub(_introduced, _HEDGE.sub("", text))
     text = _WITHOUT.sub(r"I've been \g<state> \g<what> for \g<time>", text).replace("  ", " ")
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
     return restore_subject(text)
+
+
+def _introduced(match: re.Match[str]) -> str:
+    return f"I'm {match['name']}" if match["name"] is not None else f"I'm called {match['called']}"
 
 
 def _with_comma(match: re.Match[str]) -> str:

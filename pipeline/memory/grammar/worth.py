@@ -216,9 +216,16 @@ def _copula_score(clause: Clause) -> tuple[float, str]:
     lemma = complement.lemma_.lower()
     if any(child.dep_ == "compound" and child.pos_ == "PROPN" for child in complement.children):
         return _IDENTITY, f"is {lemma}"  # `a Leeds fan`
+    if lemma == "fan" and any(_is_of_a_thing(child) for child in complement.children):
+        return _IDENTITY, "likes or not"
     if lemma in _EVALUATIONS or complement.tag_ == "JJS" or lemma in _VAGUE_OBJECTS:
         return -2.0, f"judges ({lemma})"
     return _IDENTITY, f"is {lemma}"
+
+
+def _is_of_a_thing(preposition: "Token") -> bool:
+    """Return whether a preposition names a thing: `of jazz`, not `of yours`."""
+    return preposition.lower_ == "of" and any(child.pos_ in ("NOUN", "PROPN") for child in preposition.children)
 
 
 _IDENTITY = 2.0
