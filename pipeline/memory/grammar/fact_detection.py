@@ -178,7 +178,10 @@ def _foreign_fact(said: SaidSentence, text: str) -> list[DetectedFact]:
     ):
         return []
     stated = profile.without_opening(text).rstrip(_END)
-    return [DetectedFact(f"{said.context.speaker_name}: {stated}", is_permanent(text, profile))]
+    return [
+        DetectedFact(f"{said.context.speaker_name}: {part}", is_permanent(part, profile))
+        for part in profile.statements(stated)
+    ]
 
 
 def _facts_of(

@@ -1,6 +1,7 @@
 """Languages other than English: what somebody says of themselves is kept in their own words.
 
-Nothing is resolved, dated or split there: a sentence is a memory as it was said, after who said it.
+Nothing is resolved or dated there: a sentence is a memory as it was said, after who said it. Only one that says where
+somebody lives is split, so that a move replaces no more than that.
 
 Each language has a file of word patterns. `own`: the speaker; `hedges`: doubts, requests, greetings and the person
 addressed; `asks`: questions, which many write without a mark; `lasting`: what is so for long; `openings`: words that
@@ -36,6 +37,9 @@ _CODES = {"german": "de", "french": "fr", "spanish": "es"}
 _PROFILED = frozenset({"english", "catalan", *_CODES})
 _QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e:\uff1a]\\s*$|\u00bf")
 _END = " .!\u3002\uff01\u2026\u0964"
+_BETWEEN = re.compile(
+    r"([,;\uff0c\u3001\u060c] *| (?:und|et|y|e|i|en|och|og|\u0438|\u0456|\u0442\u0430|\u03ba\u03b1\u03b9|ve|\u0219i) )"
+)
 _NEVER = re.compile("(?!)")
 
 
@@ -49,6 +53,29 @@ class LanguageProfile:
     asks: re.Pattern[str]
     lasting: re.Pattern[str]
     openings: re.Pattern[str]
+    home: re.Pattern[str]
+
+    def statements(self, text: str) -> list[str]:
+        """Split what somebody says of themselves and their home at commas and *and*, where each part says one thing.
+
+        >>> detect_language("Ich lebe in Graz").statements("Ich bin Karl, wohne in Graz und arbeite als Koch")
+        ['Ich bin Karl', 'wohne in Graz', 'arbeite als Koch']
+        """
+        first, *rest = _BETWEEN.split(text)
+        found = [first]
+        for separator, part in zip(rest[::2], rest[1::2], strict=True):
+            if self._stands_alone(part) and self._names_speaker(found[-1]):
+                found.append(part)
+            else:
+                found[-1] += separator + part
+        return found if self.home.search(text) is not None else [text]
+
+    def _stands_alone(self, part: str) -> bool:
+        return self.lasting.search(part) is not None and self._names_speaker(part)
+
+    def _names_speaker(self, part: str) -> bool:
+        """Return whether a part begins with the speaker, or with a verb that means them alone."""
+        return (self.own.match(part) or self.lasting.match(part) or self.home.match(part)) is not None
 
     def without_opening(self, text: str) -> str:
         """Return a sentence without the words that join it to what was said before: `und`, `pero`."""
@@ -154,6 +181,7 @@ def _profile(tables: list[dict[str, list[str]]]) -> LanguageProfile:
         _pattern(tables, "asks"),
         _pattern(tables, "lasting"),
         re.compile(rf"^(?:{_pattern(tables, 'openings').pattern}(?:[,.!:\s\u2026\u2013-]+))+", re.IGNORECASE),
+        _pattern(tables, "home"),
     )
 
 

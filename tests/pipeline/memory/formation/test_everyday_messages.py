@@ -109,8 +109,11 @@ MONDAY = date(2026, 11, 23)
             ["User needs a present for their dad", "User's dad is turning 70 in May"],
         ),
         ("[10:14] carol: hi\n[10:15] dave: I live in Oslo\n[10:16] carol: ty", ["Dave lives in Oslo"]),
-        ("Mieszkam w Krakowie i mam dwa koty.", ["User: Mieszkam w Krakowie i mam dwa koty"]),
-        ("Ho due gatti e abito a Torino con mia sorella.", ["User: Ho due gatti e abito a Torino con mia sorella"]),
+        ("Mieszkam w Krakowie i mam dwa koty.", ["User: Mieszkam w Krakowie", "User: mam dwa koty"]),
+        (
+            "Ho due gatti e abito a Torino con mia sorella.",
+            ["User: Ho due gatti", "User: abito a Torino con mia sorella"],
+        ),
         ("Our lease ends next month", ["User's lease ends in December 2026"]),
         ("The deadline was pushed to Feb 14", ["The deadline was pushed to Feb 14"]),
         ("Priya covers for me", ["Priya covers for User"]),

@@ -112,3 +112,22 @@ def test_any_text_is_accepted_and_spans_match_the_sentences(document: str) -> No
     for draft in extract_facts(document):
         assert draft.start is not None
         assert document[draft.start : draft.end].strip()
+
+
+@pytest.mark.parametrize(
+    ("said", "statements"),
+    [
+        (
+            "Hallo, ich bin Karl, wohne in Graz und arbeite als Koch.",
+            ["ich bin Karl", "wohne in Graz", "arbeite als Koch"],
+        ),
+        ("Ich wohne in Graz, seit ich bei Magna arbeite.", ["Ich wohne in Graz, seit ich bei Magna arbeite"]),
+        ("Ich habe einen Hund und ich liebe ihn.", ["Ich habe einen Hund und ich liebe ihn"]),
+        ("Salut, moi c'est Luc, 41 ans, j'habite à Nice.", ["moi c'est Luc, 41 ans", "j'habite à Nice"]),
+        ("Hola, soy Marta, vivo en Vigo.", ["soy Marta", "vivo en Vigo"]),
+        ("Hoi, ik woon in Utrecht en werk als docent.", ["ik woon in Utrecht", "werk als docent"]),
+        ("Привет, меня зовут Иван, живу в Казани.", ["меня зовут Иван", "живу в Казани"]),
+    ],
+)
+def test_an_introduction_says_each_thing_by_itself(said: str, statements: list[str]) -> None:
+    assert [fact.text for fact in extract_facts(said)] == [f"User: {stated}" for stated in statements]
