@@ -28,7 +28,7 @@ _RANDOM = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[\w~.+/=%-]{16,}|[0-9a-fA-F
 def mask_secrets(text: str) -> str:
     """Replace the secrets of an address, or of all addresses in a text, by `***`.
 
-    >>> mask_secrets("https://u:pw@example.org/a?page=2&api_key=s3cret#token=x")
+    >>> mask_secrets("https://ann@example.org/a?page=2&api_key=s3cret#token=x")
     'https://***@example.org/a?page=2&api_key=***#token=***'
     """
     if "=" not in text and "@" not in text:
