@@ -88,9 +88,6 @@ def _setting_key_if_new(state: AppState, change: OrganizationChanged | KeyChange
             f"{change.name} can only be imported if it never had content of its own here.",
         )
     for incarnation in change.incarnations:
-        name, _, epoch = incarnation.rpartition("#")
-        if int(epoch) < state.catalog.epoch(name):
-            raise ConflictError("The content was deleted here", f"{incarnation} ended, and can't be had back.")
         owner = state.catalog.namespace_of(incarnation)
         if owner is not None:
             raise ConflictError("The content exists already", f"{owner.name} has {incarnation}.")

@@ -122,7 +122,8 @@ function address(relative, query) {
   return url;
 }
 
-function unreachable(reason) {
+/** Say that there is no answer: to a request, or to the loading of a page's script. */
+export function unreachable(reason) {
   if (reason.name === "AbortError") throw reason;
   throw new ApiError(0, "The service can't be reached", "Is it running? Nothing was changed by this request.");
 }

@@ -1,7 +1,7 @@
 /** The application: current key, current page and its frame. */
 
 import { here, to } from "./addresses.js";
-import { Api } from "./api.js";
+import { Api, unreachable } from "./api.js";
 import { el, refill } from "./dom.js";
 import { showAuthorizationResult } from "./parts/authorization-result.js";
 import { loading, failure, problem } from "./parts/placeholders.js";
@@ -67,7 +67,8 @@ export class App {
     const content = el("div", {}, loading(page.title.toLowerCase()));
     this.#shell.fill(page.title, content);
     try {
-      const made = await (await page.load())(view);
+      const build = await page.load().catch(unreachable);
+      const made = await build(view);
       if (!signal.aborted) refill(content, made);
     } catch (error) {
       if (!signal.aborted) refill(content, failure(error, () => this.show()));
