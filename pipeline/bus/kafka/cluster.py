@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -28,10 +28,6 @@ OUTAGE_CALL_TIMEOUT = 3.0
 """Timeout of a call, in seconds, while the cluster is known to be unreachable."""
 OUTAGE_MEMORY_SECONDS = 30.0
 """Time after a timed-out call during which the cluster counts as unreachable, unless a call succeeds."""
-MAX_IDLE_READERS = 4
-"""Consumers that stay connected between two reads of records that are there already."""
-READER_FETCH_WAIT_MS = 20
-"""Time for which the broker holds a fetch of such a consumer when there are no records; the next read waits for it."""
 MAX_PARTITION_FETCH_BYTES = 4 * 1024 * 1024
 """Maximum bytes of one partition that a read holds in memory."""
 
@@ -101,8 +97,6 @@ class Cluster:
         self._lock = asyncio.Lock()
         self._admin: AIOKafkaAdminClient | None = None
         self._metadata_consumer: AIOKafkaConsumer | None = None
-        self._idle_readers: list[AIOKafkaConsumer] = []
-        self._closed = False
 
     @property
     def current_timeout(self) -> float:
@@ -135,29 +129,12 @@ class Cluster:
         """Open a consumer of these partitions from these offsets on, outside any group."""
         consumer = await self._start_consumer(self._new_consumer())
         try:
-            _assign(consumer, start_offsets)
+            consumer.assign(list(start_offsets))
+            for partition, offset in start_offsets.items():
+                consumer.seek(partition, offset)
             yield consumer
         finally:
             await stop_consumer(consumer)
-
-    @asynccontextmanager
-    async def range_reader(self, start_offsets: dict[TopicPartition, int]) -> AsyncIterator[AIOKafkaConsumer]:
-        """Borrow such a consumer for records that are there already: a start takes milliseconds, so reads share."""
-        consumer = self._idle_readers.pop() if self._idle_readers else await self._start_reader()
-        is_usable = False
-        try:
-            _assign(consumer, start_offsets)
-            yield consumer
-            is_usable = True
-        except GeneratorExit:
-            is_usable = True  # the caller needs no more records
-            raise
-        finally:
-            if is_usable and not self._closed and len(self._idle_readers) < MAX_IDLE_READERS:
-                consumer.unsubscribe()
-                self._idle_readers.append(consumer)
-            else:
-                await stop_consumer(consumer)
 
     @asynccontextmanager
     async def offset_committer(self, group: str, partitions: list[TopicPartition]) -> AsyncIterator[AIOKafkaConsumer]:
@@ -191,9 +168,6 @@ class Cluster:
         return producer
 
     async def close(self) -> None:
-        self._closed = True
-        while self._idle_readers:
-            await stop_consumer(self._idle_readers.pop())
         if self._metadata_consumer is not None:
             await self._metadata_consumer.stop()
         if self._admin is not None:
@@ -242,9 +216,6 @@ class Cluster:
             **options,
         )
 
-    async def _start_reader(self) -> AIOKafkaConsumer:
-        return await self._start_consumer(self._new_consumer(fetch_max_wait_ms=READER_FETCH_WAIT_MS))
-
     async def _start_consumer(self, consumer: AIOKafkaConsumer) -> AIOKafkaConsumer:
         try:
             await start_client(consumer.start())
@@ -284,12 +255,6 @@ async def start_client(start: Coroutine[Any, Any, object]) -> None:
         # The result no longer matters: the caller was cancelled.
         await asyncio.gather(starting, return_exceptions=True)
         raise
-
-
-def _assign(consumer: AIOKafkaConsumer, start_offsets: Mapping[TopicPartition, int]) -> None:
-    consumer.assign(list(start_offsets))
-    for partition, offset in start_offsets.items():
-        consumer.seek(partition, offset)
 
 
 def fetch_task(consumer: AIOKafkaConsumer) -> asyncio.Task[None]:

@@ -29,7 +29,7 @@ async def read_partition(
     if start >= end:
         return
     with cluster.errors_as_outages(f"return records of {topic_partition.topic}/{topic_partition.partition}"):
-        async with cluster.range_reader({topic_partition: start}) as consumer:
+        async with cluster.assigned_consumer({topic_partition: start}) as consumer:
             while await consumer.position(topic_partition) < end:
                 for record in (await _poll(consumer, with_openers)).get(topic_partition, []):
                     if record.offset < end:
@@ -42,7 +42,7 @@ async def read_ranges(
     """Read partitions from an offset to another in batches, each with the offset up to which it reads."""
     left = {partition: end for partition, (start, end) in ranges.items() if start < end}
     with cluster.errors_as_outages("return records"):
-        async with cluster.range_reader({partition: ranges[partition][0] for partition in left}) as consumer:
+        async with cluster.assigned_consumer({partition: ranges[partition][0] for partition in left}) as consumer:
             while left:
                 polled = await _poll(consumer, with_openers)
                 for partition, end in list(left.items()):

@@ -4,7 +4,6 @@ import asyncio
 import gc
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -239,30 +238,6 @@ async def test_metrics_and_spans_cover_the_handling_of_batches(harness: KafkaHar
     names = Counter(span.name for span in spans.get_finished_spans())
     assert names[f"{topic.name} publish"] == 6
     assert names[f"{topic.name} process"] == 1
-
-
-async def test_reads_share_a_connection_also_after_one_that_ended_early(
-    harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bus, topic = await harness.open(), harness.topic("reading")
-    await bus.publish(topic, events_across_keys(40))
-    await bus.end_offsets(topic.name)  # has a consumer of its own
-    started = []
-    start = AIOKafkaConsumer.start
-
-    async def count_start(consumer: AIOKafkaConsumer) -> None:
-        started.append(consumer)
-        await start(consumer)
-
-    monkeypatch.setattr(AIOKafkaConsumer, "start", count_start)
-    async with aclosing(bus.read(topic.name)) as records:
-        first = await anext(records)
-    everything = [record async for record in bus.read(topic.name)]
-    by_partition = [record for number in range(4) for record in [found async for found in bus.read(topic.name, number)]]
-    assert len(started) == 1
-    assert everything == by_partition
-    assert everything[0] == first
-    assert len(everything) == 40
 
 
 async def test_cancelling_while_connecting_leaks_no_connection(
