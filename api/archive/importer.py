@@ -42,6 +42,7 @@ async def import_lines(state: AppState, lines: Sequence[ExportLine], importing_k
         ConflictError: a namespace already has content of its own here.
     """
     counts = _ImportCounts()
+    ended = _ended_incarnations(state, lines)
     batch: list[ExportedDocument] = []
     for line in lines:
         if isinstance(line, ExportedDocument):
@@ -49,17 +50,27 @@ async def import_lines(state: AppState, lines: Sequence[ExportLine], importing_k
         elif not isinstance(line, ExportEnd):
             await _import_documents(state, batch, counts)
             batch = []
-            counts.settings += await _import_setting(state, line, importing_key)
+            counts.settings += await _import_setting(state, line, importing_key, ended)
     await _import_documents(state, batch, counts)
     return ImportResponse.model_validate(counts)
 
 
+def _ended_incarnations(state: AppState, lines: Sequence[ExportLine]) -> frozenset[str]:
+    """Return those that ended here before this import: one that ends by it was moved to another namespace."""
+    named = {incarnation for line in lines if isinstance(line, NamespaceChanged) for incarnation in line.incarnations}
+    parts = {incarnation: incarnation.rpartition("#") for incarnation in named}
+    return frozenset(each for each, (name, _, epoch) in parts.items() if int(epoch) < state.catalog.epoch(name))
+
+
 async def _import_setting(
-    state: AppState, change: OrganizationChanged | KeyChanged | NamespaceChanged, importing_key: str
+    state: AppState,
+    change: OrganizationChanged | KeyChanged | NamespaceChanged,
+    importing_key: str,
+    ended: frozenset[str],
 ) -> int:
     """Import a setting; return 1 if it was new here, else 0."""
     async with state.settings_lock.acquire():
-        key = _setting_key_if_new(state, change)
+        key = _setting_key_if_new(state, change, ended)
         if key is None:
             return 0
         if isinstance(change, OrganizationChanged):
@@ -72,7 +83,9 @@ async def _import_setting(
         return 1
 
 
-def _setting_key_if_new(state: AppState, change: OrganizationChanged | KeyChanged | NamespaceChanged) -> str | None:
+def _setting_key_if_new(
+    state: AppState, change: OrganizationChanged | KeyChanged | NamespaceChanged, ended: frozenset[str]
+) -> str | None:
     """Return the setting's record key; None if this deployment has its own, which is kept."""
     if isinstance(change, KeyChanged):
         return f"key/{change.id}" if state.catalog.key(change.id) is None else None
@@ -88,6 +101,8 @@ def _setting_key_if_new(state: AppState, change: OrganizationChanged | KeyChange
             f"{change.name} can only be imported if it never had content of its own here.",
         )
     for incarnation in change.incarnations:
+        if incarnation in ended:
+            raise ConflictError("The content was deleted here", f"{incarnation} ended, and can't be had back.")
         owner = state.catalog.namespace_of(incarnation)
         if owner is not None:
             raise ConflictError("The content exists already", f"{owner.name} has {incarnation}.")
