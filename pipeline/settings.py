@@ -67,8 +67,8 @@ class Settings(BaseSettings):
     kafka_password: SecretStr | None = None
     kafka_ca_file: str | None = None
     kafka_session_timeout_seconds: float = Field(default=30.0, ge=6, le=300)
-    kafka_paced_reconnects: bool = True
     """Time without a heartbeat after which Kafka gives a process's partitions to the others."""
+    kafka_paced_reconnects: bool = True
     lance_uri: str | None = None
     blob_uri: str | None = None
     storage_endpoint: str | None = None

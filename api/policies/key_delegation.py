@@ -80,14 +80,13 @@ def may_enlarge(principal: Principal, row: ApiKeyRow, keys: Iterable[ApiKeyRow])
     """
     if principal.id in {OPERATOR_KEY_ID, row.id}:
         return True
-    by_id = {known.id: known for known in keys}
-    return any(issuer.id == principal.id for issuer in issuers_of(row.id, by_id.get))
+    return is_issuer_of(principal.id, row.id, keys)
 
 
-def is_issuer_of(row: ApiKeyRow, key: str, keys: Iterable[ApiKeyRow]) -> bool:
-    """Return whether `row` issued the key, or issued one of its issuers."""
+def is_issuer_of(issuer: str, key: str, keys: Iterable[ApiKeyRow]) -> bool:
+    """Return whether a key issued the other, or issued one of its issuers."""
     by_id = {known.id: known for known in keys}
-    return any(issuer.id == row.id for issuer in issuers_of(key, by_id.get))
+    return any(row.id == issuer for row in issuers_of(key, by_id.get))
 
 
 def adopted(key: KeyChanged, importer: str, find: Callable[[str], ApiKeyRow | None]) -> KeyChanged:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from api.dependencies.app_state import AppState
 from pipeline.rows import DocumentRow, MemoryRow
+from pipeline.text.english_verbs import word_set
 from schemas.base import format_optional_timestamp, format_timestamp
 from schemas.http.extensions.graph_bodies import GraphMemory, GraphName, GraphRelation, GraphResponse
 
@@ -15,26 +16,7 @@ _APOSTROPHES = "'\u2019"
 _WORD = re.compile(rf"[^\W\d_][\w{_APOSTROPHES}-]*")
 _NAME = re.compile(rf"[^\W\d_a-z][\w{_APOSTROPHES}-]*(?: [^\W\d_a-z][\w{_APOSTROPHES}-]*){{0,3}}")
 _POSSESSIVE = re.compile(rf"(?<=\w)[{_APOSTROPHES}]s\b")
-_OPENING_WORDS = frozenset(
-    {
-        "the",
-        "a",
-        "an",
-        "this",
-        "that",
-        "these",
-        "those",
-        "my",
-        "our",
-        "your",
-        "his",
-        "her",
-        "its",
-        "their",
-        "there",
-        "it",
-    }
-)
+_OPENING_WORDS = word_set("the a an this that these those my our your his her its their there it")
 _NO_NAMES = _OPENING_WORDS | {name.casefold() for name in (*calendar.month_name, *calendar.day_name)}
 """Words that begin sentences, months and days. Not all stopwords: Will is a name."""
 

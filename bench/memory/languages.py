@@ -6,11 +6,11 @@ and without their mark. None was written for these rules; what is missed in the 
 
 import argparse
 from datetime import date
-from hashlib import sha256
 from itertools import chain
 
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, paraphrases
 from bench.datasets.successions import successions
+from bench.ranking import is_locked
 from pipeline.memory.formation.rule_based_extraction import extract_facts
 
 _SAID_ON = date(2026, 11, 27)
@@ -26,13 +26,13 @@ def main() -> None:
     statements = [text for pair in every for text in (pair.older, pair.newer)]
     questions = [pair.question for pair in every] + list(_questions())
     print("| half | statements | forming a memory | questions | forming one |\n|---|---:|---:|---:|---:|")
-    for half in ("open", "locked"):
-        said = [text for text in statements if _half(text) == half]
-        asked = [form for text in questions if _half(text) == half for form in (text, text.strip(_MARKS))]
+    for half, locked in (("open", False), ("locked", True)):
+        said = [text for text in statements if is_locked(text) == locked]
+        asked = [form for text in questions if is_locked(text) == locked for form in (text, text.strip(_MARKS))]
         unformed = [text for text in said if not _forms(text)]
         formed = [text for text in asked if _forms(text)]
         print(f"| {half} | {len(said)} | {len(said) - len(unformed)} | {len(asked)} | {len(formed)} |")
-        for text in (*unformed, *formed) if chosen.show and half == "open" else ():
+        for text in (*unformed, *formed) if chosen.show and not locked else ():
             print(f"    {text}")
 
 
@@ -44,10 +44,6 @@ def _questions() -> list[str]:
             found += [question for _, question in part.facts] + part.foreign
             found += [triple[2] for triple in (*part.updates, *part.others)]
     return found
-
-
-def _half(text: str) -> str:
-    return "locked" if sha256(text.encode()).digest()[0] % 2 else "open"
 
 
 def _forms(text: str) -> bool:

@@ -1,6 +1,6 @@
 """Names that the memories of a namespace say to be the user's own, found through the postings."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -13,9 +13,8 @@ _MAX_ROWS = 16
 """A memory that introduces the user is short; so many of those with a term are read in a segment."""
 
 
-def introduced_names(views: Sequence[SegmentView[MemoryColumns]], terms: Collection[int]) -> list[str]:
+def introduced_names(views: Sequence[SegmentView[MemoryColumns]], terms: Collection[int]) -> Iterator[str]:
     """The names with one of these terms that memories introduce, superseded ones too: people keep their names."""
-    names: dict[str, None] = {}
     for view in views:
         columns, postings = view.segment.columns, view.segment.postings
         for _, found, _ in postings.find_all(terms):
@@ -26,5 +25,4 @@ def introduced_names(views: Sequence[SegmentView[MemoryColumns]], terms: Collect
                 introducing &= view.mask[rows]
             for row in rows[introducing][:_MAX_ROWS].tolist():
                 if name := introduced_name(columns.texts[row]):
-                    names[name] = None
-    return list(names)
+                    yield name

@@ -1,7 +1,7 @@
 """Search index of one namespace: documents, chunks and memories, held or mapped from disk."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pipeline.columns import chunk_columns, memory_columns
 from pipeline.index.introduced_names import introduced_names
@@ -108,8 +108,8 @@ class NamespaceIndex:
             )
         return statistics
 
-    def introduced_names(self, terms: Collection[int]) -> list[str]:
-        """Names with one of these terms that memories say to be the user's own."""
+    def introduced_names(self, terms: Collection[int]) -> Iterator[str]:
+        """Names with one of these terms that memories say to be the user's own; looked for as they are asked for."""
         return introduced_names(self.memories.snapshot(), terms)
 
     async def search(self, query: AnalyzedQuery, request: SearchRequest) -> list[Hit]:

@@ -159,10 +159,11 @@ def _turns(text: str) -> list[_Turn]:
     lines = text.splitlines(keepends=True)
     heads = Counter(head["name"] for line in lines if (head := _HEADED.match(line.rstrip("\r\n"))))
     is_markup = "</" in text
-    handles = _chat_handles(lines)
-    for line in lines:
+    named = [_TURN.match(line.rstrip("\r\n")) for line in lines]
+    handles = _chat_handles(lines, named)
+    for line, turn in zip(lines, named, strict=True):
         spoken = None if is_markup else _IRC_TURN.match(line.rstrip("\r\n"))
-        match = spoken or _TURN.match(line.rstrip("\r\n"))
+        match = spoken or turn
         if match and (
             _is_speaker_name(match["name"])
             or match["name"] in handles
@@ -183,15 +184,15 @@ def _turns(text: str) -> list[_Turn]:
     return turns
 
 
-def _chat_handles(lines: list[str]) -> frozenset[str]:
+def _chat_handles(lines: list[str], named: list[re.Match[str] | None]) -> frozenset[str]:
     """Small names without a time (`mira: I'm on call`) where most lines begin with one, and it is no list of fields.
 
     It is a chat if a name comes back, or below a channel's name, or if all lines begin so and go on in small letters,
     as people type.
     """
     written = [stripped for line in lines if (stripped := line.strip())]
-    turns = [match for line in written if (match := _TURN.match(line)) and not match["stamp"]]
-    turns = [turn for turn in turns if turn["name"].islower() and _is_handle(turn["name"])]
+    unstamped = [turn for turn in named if turn is not None and not turn["stamp"]]
+    turns = [turn for turn in unstamped if turn["name"].islower() and _is_handle(turn["name"])]
     names = Counter(turn["name"] for turn in turns)
     if len(names) < 2 or len(turns) < _MIN_TURN_SHARE * len(written) or any(map(_is_field, names)):
         return frozenset()

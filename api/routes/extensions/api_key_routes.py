@@ -128,7 +128,7 @@ def _require_active_key(caller: AuthenticatedCaller, id: str) -> ApiKeyRow:
 
 def _require_changeable_key(caller: AuthenticatedCaller, id: str) -> ApiKeyRow:
     row = _require_key(caller, id)
-    if key_delegation.is_issuer_of(row, caller.principal.id, caller.state.catalog.keys()):
+    if key_delegation.is_issuer_of(row.id, caller.principal.id, caller.state.catalog.keys()):
         raise ForbiddenError("Your key can't change the key that issued it", "Ask whoever holds that key.")
     return row
 

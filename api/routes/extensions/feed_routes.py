@@ -15,7 +15,6 @@ from api.dependencies.authentication import NamespaceAccess, ReadAccess, Subscri
 from api.dependencies.path_and_query_parameters import ResourcePath
 from api.dependencies.service_interfaces import FeedStream
 from api.errors.http_errors import ServiceUnavailableError
-from api.policies.key_tree import KeyTree
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.http.extensions.feed_bodies import (
     DeadLettersBody,
@@ -62,7 +61,7 @@ async def _feed(request: Request, access: ReadAccess, last_event_id: _LastEventI
     def may_continue() -> bool:
         return _still_opens(request, access)
 
-    heads = KeyTree(access.state.catalog).heads_above(access.principal.id)
+    heads = access.state.key_tree.heads_above(access.principal.id)
     key = heads[-1].id if heads else access.principal.id  # keys that it issued share the places of an admin key
     async with feed.listen(access.namespace, key, last_event_id or None, may_continue) as listening:
         yield listening

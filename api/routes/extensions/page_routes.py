@@ -1,5 +1,7 @@
 """Pages of a document's PDF, drawn by the service: sizes, places of passages, pictures, lines (extension)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -42,10 +44,8 @@ async def pages(access: ReadAccess, id: DocumentPath, span: SpansQuery = []) -> 
     """Return the sizes of a PDF's pages, and where spans of the document's text stand on them."""
     row, pdf = await _read_pdf(access, id)
     passages = [_passage(row.text or "", one) for one in span]
-    try:
+    with _refusals_answered():
         outline = await access.state.page_renderer.outline(pdf, passages)
-    except ParsingError as error:
-        raise _unreadable(error) from error
     sizes = [PageSize(width=width, height=height) for width, height in outline.sizes]
     marks = [
         MarkedSpan(page=None, boxes=[])
@@ -64,10 +64,8 @@ async def pages(access: ReadAccess, id: DocumentPath, span: SpansQuery = []) -> 
 async def page_picture(access: ReadAccess, id: DocumentPath, page: PageQuery = 1, width: WidthQuery = 1000) -> Response:
     """Draw a page of a PDF as a picture (WebP)."""
     _, pdf = await _read_pdf(access, id)
-    try:
+    with _refusals_answered():
         picture = await access.state.page_renderer.picture(pdf, page - 1, width)
-    except ParsingError as error:
-        raise _unreadable(error) from error
     return Response(picture, media_type="image/webp")
 
 
@@ -75,17 +73,13 @@ async def page_picture(access: ReadAccess, id: DocumentPath, page: PageQuery = 1
 async def page_text(access: ReadAccess, id: DocumentPath, page: PageQuery = 1) -> PageTextResponse:
     """Return the lines of text on a page of a PDF, with their places."""
     _, pdf = await _read_pdf(access, id)
-    try:
+    with _refusals_answered():
         lines = await access.state.page_renderer.lines(pdf, page - 1)
-    except ParsingError as error:
-        raise _unreadable(error) from error
     return PageTextResponse(lines=[TextLine(text=line.text, box=_page_box(line.box)) for line in lines])
 
 
 async def _read_pdf(access: NamespaceAccess, id: str) -> tuple[DocumentRow, bytes]:
-    namespace = access.state.catalog.namespace(access.namespace)
-    rows = {} if namespace is None else await access.state.documents.find_by_public_id(namespace.incarnations, [id])
-    row = rows.get(id)
+    row = (await access.state.find_documents(access.namespace, [id])).get(id)
     if row is None or row.upload is None or row.type != _PDF_TYPE:
         raise NotFoundError("Pages not found", f"There is no document {id[:100]!r} here that was uploaded as a PDF.")
     try:
@@ -106,7 +100,12 @@ def _page_box(box: Box) -> PageBox:
     return PageBox(left=left, top=top, width=width, height=height)
 
 
-def _unreadable(error: ParsingError) -> BadRequestError | NotFoundError:
-    if isinstance(error, NoSuchPageError):
-        return NotFoundError("Page not found", str(error))
-    return BadRequestError("The pages can't be drawn", str(error))
+@contextmanager
+def _refusals_answered() -> Iterator[None]:
+    """Answer 404 for a page that the file does not have, and 400 for a file that can't be drawn."""
+    try:
+        yield
+    except NoSuchPageError as error:
+        raise NotFoundError("Page not found", str(error)) from error
+    except ParsingError as error:
+        raise BadRequestError("The pages can't be drawn", str(error)) from error

@@ -1,5 +1,6 @@
 """Second-stage ranking of the candidates: features of their text and date, and links of memories to chunks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeGuard
@@ -62,28 +63,32 @@ def _lower_relatives(query: AnalyzedQuery, candidates: Candidates) -> Candidates
     """Lower short statements about a relative or friend where the question is about the asker alone."""
     if not query.intent.asks_about_asker_alone:
         return candidates
-    highest = query.calibration.raw_score_at(RELATIVE_MAX_SIMILARITY)
-    above = np.flatnonzero(candidates.scores > highest).tolist()
-    lowered = {position: highest for position in above if _is_about_relative(candidates.text(position))}
-    return _set_scores(candidates, "relative", lowered)
+    return _lower_short_statements(query, candidates, "relative", RELATIVE_MAX_SIMILARITY, relative_in_subject)
 
 
 def _lower_without_number(query: AnalyzedQuery, candidates: Candidates) -> Candidates:
     """Lower short statements without a number below the threshold where the question asks for one."""
     if not query.intent.asks_for_number:
         return candidates
-    highest = query.calibration.raw_score_at(NO_NUMBER_MAX_SIMILARITY)
-    above = np.flatnonzero(candidates.scores > highest).tolist()
-    lowered = {position: highest for position in above if _lacks_number(candidates.text(position))}
-    return _set_scores(candidates, "noNumber", lowered)
+    return _lower_short_statements(query, candidates, "noNumber", NO_NUMBER_MAX_SIMILARITY, _lacks_number)
 
 
 def _lacks_number(text: str) -> bool:
-    return len(text) <= NEWER_MAX_CHARS and not says_number(text)
+    return not says_number(text)
 
 
-def _is_about_relative(text: str) -> bool:
-    return len(text) <= NEWER_MAX_CHARS and bool(relative_in_subject(text))
+def _lower_short_statements(
+    query: AnalyzedQuery,
+    candidates: Candidates,
+    factor: ScoreFactor,
+    max_similarity: float,
+    is_lowered: Callable[[str], object],
+) -> Candidates:
+    """Lower the short statements of which `is_lowered` is true to at most this similarity."""
+    highest = query.calibration.raw_score_at(max_similarity)
+    above = [(at, candidates.text(at)) for at in np.flatnonzero(candidates.scores > highest).tolist()]
+    lowered = {at: highest for at, text in above if len(text) <= NEWER_MAX_CHARS and is_lowered(text)}
+    return _set_scores(candidates, factor, lowered)
 
 
 def _put_asker_first(query: AnalyzedQuery, candidates: Candidates, comparison: "_Comparison") -> Candidates:

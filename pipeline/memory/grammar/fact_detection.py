@@ -18,7 +18,12 @@ from pipeline.memory.grammar.refusals import dangling, is_object_of, refusal
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import Referents, render_clause
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, Worth, worth
-from pipeline.memory.languages.profiles import detect_language, is_permanent, states_personal_fact
+from pipeline.memory.languages.profiles import (
+    QUESTION_MARK,
+    detect_language,
+    is_permanent,
+    states_personal_fact,
+)
 from pipeline.text.english_nouns import KIN, PETS
 from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
 
@@ -50,8 +55,6 @@ _IDENTITY = re.compile(
     re.IGNORECASE,
 )
 """What somebody calls their own, whatever the parser takes the value for: `my favourite food is grilled sardines`."""
-_ASKED_ABROAD = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf")
-"""Marks of a question in other scripts, which are gone from a message that is made ready for the parser."""
 _SAME_DAY = re.compile(r"\b(?:on )?(?:the|that) (?:very )?same day\b")
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 
@@ -173,7 +176,7 @@ def _foreign_fact(said: SaidSentence, text: str) -> list[DetectedFact]:
     if (
         profile is None
         or not said.context.is_speech
-        or _ASKED_ABROAD.search(said.text)
+        or QUESTION_MARK.search(said.text)  # gone from a message that is made ready for the parser
         or not states_personal_fact(profile.without_opening(text), profile, is_note=said.context.is_note)
     ):
         return []

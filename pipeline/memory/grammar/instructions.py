@@ -8,8 +8,9 @@ _ANSWERING = (
     r"answer|reply|respond|write|use|speak|talk|address|keep|format|explain|give|start|send|add|include|ask|"
     r"switch to|remember to|show|put|make|using|writing|asking|adding|sending|giving|apologi[sz]ing"
 )
+_POLITELY = r"(?:can|could|would|will) you "
 _BEGIN = (
-    r"^(?:(?:can|could|would|will) you (?:please |pls )?)?"
+    rf"^(?:{_POLITELY}(?:please |pls )?)?"
     r"(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
 )
 _NAMED = re.compile(
@@ -33,7 +34,7 @@ _MANNER = re.compile(
 """What concerns every answer: its form, its language."""
 _OF_ANSWERS = re.compile(r"(?:please|from now on|answer|reply|respond|use|keep|switch)\b", re.IGNORECASE)
 """Beginnings with which a manner is for every answer: `write a poem in Spanish` is a task of the moment."""
-_ASKED_POLITELY = re.compile(r"^(?:can|could|would|will) you ", re.IGNORECASE)
+_ASKED_POLITELY = re.compile(f"^{_POLITELY}", re.IGNORECASE)
 _SINGLE = re.compile(r"\b(?:an? (?:reply|answer|poem|response)|\d+)\b", re.IGNORECASE)
 _OWN_CLAUSE = re.compile(r"\b(?:I|we)\b[^.;:!]*$", re.IGNORECASE)
 _REQUEST = re.compile(r"\b(?:please|from now on|(?:the )?future)\b", re.IGNORECASE)

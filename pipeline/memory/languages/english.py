@@ -3,6 +3,7 @@
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 _FILE = Path(__file__).with_name("en.toml")
 
@@ -21,11 +22,9 @@ def english_words(kind: str) -> frozenset[str]:
 @cache
 def english_synonyms() -> dict[str, str]:
     """Return the attributes by their other names: `wife` is the spouse."""
-    return {
-        other: name for name, others in tomllib.loads(_FILE.read_text("utf-8"))["synonyms"].items() for other in others
-    }
+    return {other: name for name, others in _tables()["synonyms"].items() for other in others}
 
 
 @cache
-def _tables() -> dict[str, str | list[str]]:
+def _tables() -> dict[str, Any]:
     return tomllib.loads(_FILE.read_text("utf-8"))

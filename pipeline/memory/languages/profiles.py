@@ -35,7 +35,8 @@ _UNSURE = word_set("am min mit mi mine vi ho io eu ma ja me con no or")
 """Words of speakers of other languages that are also English, or units and names."""
 _CODES = {"german": "de", "french": "fr", "spanish": "es"}
 _PROFILED = frozenset({"english", "catalan", *_CODES})
-_QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e:\uff1a]\\s*$|\u00bf")
+QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf")
+_COLON = re.compile("[:\uff1a]\\s*$")
 _END = " .!\u3002\uff01\u2026\u0964"
 _BETWEEN = re.compile(
     r"([,;\uff0c\u3001\u060c] *| (?:und|et|y|e|i|en|och|og|\u0438|\u0456|\u0442\u0430|\u03ba\u03b1\u03b9|ve|\u0219i) )"
@@ -61,6 +62,8 @@ class LanguageProfile:
         >>> detect_language("Ich lebe in Graz").statements("Ich bin Karl, wohne in Graz und arbeite als Koch")
         ['Ich bin Karl', 'wohne in Graz', 'arbeite als Koch']
         """
+        if self.home.search(text) is None:
+            return [text]
         first, *rest = _BETWEEN.split(text)
         found = [first]
         for separator, part in zip(rest[::2], rest[1::2], strict=True):
@@ -68,7 +71,7 @@ class LanguageProfile:
                 found.append(part)
             else:
                 found[-1] += separator + part
-        return found if self.home.search(text) is not None else [text]
+        return found
 
     def _stands_alone(self, part: str) -> bool:
         return self.lasting.search(part) is not None and self._names_speaker(part)
@@ -135,7 +138,9 @@ def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool) 
     """Return whether a non-English sentence states something about its speaker, or in a note what has changed."""
     plain = text.rstrip(_END)
     least = MIN_SENTENCE_CHARS if plain.isascii() else _MIN_CJK_SENTENCE_CHARS
-    if not least <= len(plain) <= MAX_SENTENCE_CHARS or _QUESTION_MARK.search(plain) or profile.asks.search(plain):
+    if not least <= len(plain) <= MAX_SENTENCE_CHARS or _COLON.search(plain):
+        return False
+    if QUESTION_MARK.search(plain) or profile.asks.search(plain):
         return False
     is_own = profile.own.search(plain) is not None
     return (is_own or (is_note and has_change_word(plain))) and profile.hedges.search(plain) is None
