@@ -11,7 +11,7 @@ from lancedb import AsyncConnection
 
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
 from pipeline.store.lancedb.row_codec import RowCodec
-from pipeline.store.lancedb.sharded_table import ShardedTable
+from pipeline.store.lancedb.sharded_table import ShardedTable, read_errors_as_outages
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 from pipeline.store.multi_process.shared_table import SharedTable, SharingOptions
 from pipeline.store.single_process.change_history import ANY_INCARNATION
@@ -86,6 +86,7 @@ class _SharedDocumentTable(ShardedDocumentTable, SharedTable[DocumentRow]):
     _versions_without_pending: Sequence[int] | None = None
     """Versions of all shards at which no document waited for its memories."""
 
+    @read_errors_as_outages
     async def pending_extraction(self) -> list[DocumentRow]:
         """Return them as every document table, without a scan while nothing has changed since there were none."""
         versions = await asyncio.gather(*(committer.version() for committer in self._committers))

@@ -4,10 +4,10 @@ import asyncio
 import functools
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def read_errors_as_outages(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+def read_errors_as_outages(read: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Make a reader raise OutageError where LanceDB cannot read its disk or object store."""
 
     @functools.wraps(read)

@@ -27,7 +27,12 @@ async def open_or_create(connection: AsyncConnection, name: str, schema: pa.Sche
     """
     table = await open_if_exists(connection, name)
     if table is None:
-        return await connection.create_table(name, schema=schema)
+        try:
+            return await connection.create_table(name, schema=schema)
+        except ValueError as error:
+            if "already exists" not in str(error):
+                raise
+            table = await connection.open_table(name)  # another process was quicker
     existing_columns = (await table.schema()).names
     if missing := [field for field in schema if field.name not in existing_columns]:
         await table.add_columns(pa.schema(missing))

@@ -615,6 +615,21 @@ async def test_documents_that_wait_for_memories_are_looked_for_after_a_change_on
         assert [found.id for found in await store.documents.pending_extraction()] == [row.id]
 
 
+async def test_documents_that_wait_for_memories_are_looked_for_again_after_an_outage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+
+    async def refused(_: SharedLanceTable[Any]) -> int:
+        raise RuntimeError("lance error: Generic S3 error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SharedLanceTable, "version", refused)
+        with pytest.raises(OutageError, match="could not be read"):
+            await store.documents.pending_extraction()
+    assert await store.documents.pending_extraction() == []
+
+
 async def test_an_update_hears_of_what_others_changed_before_it(tmp_path: Path) -> None:
     store, other = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
     heard = _mirror(store)
