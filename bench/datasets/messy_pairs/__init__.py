@@ -18,8 +18,10 @@ PairSet = Literal[
     "stranger",
     "voices_open",
     "voices_locked",
+    "kinds_open",
+    "kinds_locked",
 ]
-"""Four sets in two halves, three of them of many kinds and languages, and two written in minutes after the rules."""
+"""Five sets in two halves, four of them of many kinds and languages, and two written in minutes after the rules."""
 
 
 @dataclass(frozen=True, slots=True)
