@@ -32,11 +32,12 @@ KEY_CACHE_SIZE = 8192
 def to_comparable(row: MemoryRow) -> FactRecord | None:
     """Convert a row to a fact for comparison, without its provenance.
 
-    None if it can neither replace, be replaced, nor take part in an inference.
+    None if it can neither replace, be replaced, nor take part in an inference. A conclusion has no attributes: it
+    holds as long as its premises do, whatever order they arrived in.
     """
-    attributes = comparable_attributes(row.text)
-    updates = tuple(relation.target for relation in row.relations if relation.kind == "updates")
     premise_ids = premises(row)
+    attributes = () if premise_ids else comparable_attributes(row.text)
+    updates = tuple(relation.target for relation in row.relations if relation.kind == "updates")
     if not attributes and not updates and not premise_ids and not inference_rules.premise_keys(row.text):
         return None
     return FactRecord(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bench.datasets.conclusions import pairs
@@ -177,6 +177,7 @@ async def _harness_after(story: Sequence[str], order: Sequence[int]) -> MemoryHa
 
 
 @given(ARRIVALS)
+@example(([SISTER, "Clara moved to Oslo.", SISTER, "Clara moved to Oslo."], [3, 1, 2, 0]))
 @settings(max_examples=25, deadline=None)
 async def test_any_order_of_arrival_leads_to_the_same_conclusions(
     arrivals: tuple[list[str], list[int]],
