@@ -1,4 +1,4 @@
-"""Profiles of ten small worlds, judged line by line: `python -m tests.pipeline.profile.profile_worlds_benchmark`.
+"""Profiles of twenty small worlds, judged line by line: `python -m tests.pipeline.profile.profile_worlds_benchmark`.
 
 Each world is the documents of one person with facts that its profile must show and words that it must not.
 `judged.json` has the lines that somebody read, true where they belong into a prompt; lines that nobody read
@@ -96,10 +96,12 @@ def main() -> None:
     options = argparse.ArgumentParser(
         prog="python -m tests.pipeline.profile.profile_worlds_benchmark", description=__doc__
     )
-    options.add_argument("--split", choices=["dev", "locked"])
+    options.add_argument("--split", choices=["dev", "locked", "further, open", "further, locked"])
     options.add_argument("--lines", action="store_true", help="print every line with its judgement")
     chosen = options.parse_args()
-    worlds = json.loads((WORLDS / "worlds.json").read_text())
+    worlds = [
+        world for name in ("worlds", "worlds_further") for world in json.loads((WORLDS / f"{name}.json").read_text())
+    ]
     judged = json.loads((WORLDS / "judged.json").read_text())
     table, total = [], ProfileScore()
     for world in worlds:
