@@ -1,6 +1,7 @@
 """Decisions where the contract is silent, observed at the end of the pipeline: a test per sentence."""
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests.support.service_world import RunningService
 
 pytestmark = pytest.mark.anyio
 
+NAMESPACE_OPERATIONS = (("GET", None), ("PATCH", {"supportingContext": "x"}), ("DELETE", None))
 NEGATIONS = ("neq", "notContains", "arrayNotContains")
 VALUES: dict[str, dict[str, Any]] = {
     "nora": {},
@@ -30,26 +32,35 @@ async def _texts(service: RunningService, ns: str, document: str) -> tuple[str, 
 
 
 async def test_the_public_document_id_is_the_callers_id_where_one_was_given(service: RunningService, ns: str) -> None:
-    await service.add_document(ns, "Ada lives in Berlin.", id="mine/ü 1")
+    assert await service.add_document(ns, "Ada lives in Berlin.", id="mine/ü 1") == "mine/ü 1"
     await service.wait_idle()
+    assert (await service.read_document(ns, quote("mine/ü 1", safe="")))["id"] == "mine/ü 1"
+    assert [document["id"] for document in await service.list_items(ns, "documents")] == ["mine/ü 1"]
     assert {result["included"]["document"]["id"] for result in await service.search(ns, "Ada")} == {"mine/ü 1"}
     assert [chunk["documentId"] for chunk in await service.list_items(ns, "chunks")] == ["mine/ü 1"]
 
 
-async def test_a_clients_blind_retry_of_post_changes_nothing(service: RunningService, ns: str) -> None:
-    said: dict[str, Any] = {"metadata": {"a": 1}, "date": "2024-05-01"}
+async def test_without_one_the_id_comes_from_the_content_so_a_blind_retry_changes_nothing(
+    service: RunningService, ns: str
+) -> None:
+    said: dict[str, Any] = {"metadata": {"a": 1, "b": [" "]}, "date": "2024-05-01"}
     first = await service.add_document(ns, "Ada lives in Berlin.", **said)
     await service.wait_idle()
     before = await service.read_document(ns, first)
     assert await service.add_document(ns, "Ada lives in Berlin.", **said) == first
     await service.wait_idle()
     assert await service.read_document(ns, first) == before
+    assert await service.add_document(ns, "Bob collects old maps.", **said) != first
+    for other in ({"metadata": {"a": 2}}, {"date": "2024-05-02"}):
+        assert await service.add_document(ns, "Ada lives in Berlin.", **{**said, **other}) != first
+    assert await service.add_document(f"{ns}-other", "Ada lives in Berlin.", **said) != first
 
 
 async def test_post_with_an_existing_id_appends(service: RunningService, ns: str) -> None:
     await service.add_document(ns, "Ada lives in Berlin.", id="x")
     await service.wait_idle()
-    await service.add_document(ns, "Ada plays the cello.", id="x")
+    added = {"content": "Ada plays the cello.", "id": "x", "dreaming": "instant"}
+    assert (await service.client.ok("POST", f"/ns/{ns}/document", added))["status"] == "queued"
     await service.wait_idle()
     content, chunks, memories = await _texts(service, ns, "x")
     assert content == "Ada lives in Berlin.\n\nAda plays the cello."
@@ -223,7 +234,11 @@ async def test_search_list_profile_and_get_buckets_on_an_unknown_namespace_answe
     profile = await client.ok("POST", f"/ns/{ns}/profile", {"buckets": ["work"]})
     assert profile == {"profile": {"static": [], "dynamic": [], "buckets": {"work": []}}}
     assert await client.ok("GET", f"/ns/{ns}/profile/buckets") == {"buckets": {}}
-    await client.fails(404, "GET", f"/ns/{ns}")  # asking has not begun it
+    assert (await client.ok("POST", f"/ns/{ns}/list/documents/memory-counts", {"ids": ["x"]})) == {"counts": []}
+    for path in ("document", "memories"):
+        await client.ok("DELETE", f"/ns/{ns}/{path}", {"ids": ["x"]})
+    for method, body in NAMESPACE_OPERATIONS:  # nothing of this has begun it
+        await client.fails(404, method, f"/ns/{ns}", body)
 
 
 async def test_a_namespace_that_was_deleted_is_as_unknown_as_any(
@@ -235,7 +250,7 @@ async def test_a_namespace_that_was_deleted_is_as_unknown_as_any(
     deleted = await client.ok("DELETE", f"/ns/{ns}")
     assert (deleted["deletedDocumentsCount"], deleted["deletedMemoriesCount"]) == (1, 1)
     for _ in range(2):  # at once, and when the rows are purged
-        for method, body in (("GET", None), ("PATCH", {"supportingContext": "x"}), ("DELETE", None)):
+        for method, body in NAMESPACE_OPERATIONS:
             await client.fails(404, method, f"/ns/{ns}", body)
         await client.fails(404, "GET", f"/ns/{ns}/document/x")
         assert await service.search(ns, "Ada") == []
@@ -271,12 +286,15 @@ async def test_json_null_counts_as_absent(service: RunningService, client: Contr
     names = ("supportingContext", "metadata", "group", "date", "taskType", "dreaming")
     body = {"content": "Ada lives in Berlin.", "id": "x", **dict.fromkeys(names)}
     await client.ok("POST", f"/ns/{ns}/document", body)
+    await client.ok("POST", f"/ns/{ns}-other/document", {"content": "y", "id": None, "metadata": {"a": None, "b": 1}})
     await service.patch_document(ns, "x", metadata={"a": 1}, content=None, date=None)
     await service.wait_idle()
     read = await service.read_document(ns, "x")
     assert (read["content"], read["metadata"]) == ("Ada lives in Berlin.", {"a": 1})
     everything = await service.search(ns, "Ada")
     options = ("threshold", "filter", "include", "rerank", "rewriteQuery", "searchMode", "limit")
+    await client.ok("POST", f"/ns/{ns}/search", {"query": "x", "include": {"related": None}})
+    await client.ok("POST", f"/ns/{ns}/list/documents", {"filter": None, "include": None})
     asked = {"query": "Where does Ada live?", **dict.fromkeys(options)}
     found = (await client.ok("POST", f"/ns/{ns}/search", asked))["results"]
     assert {result["id"] for result in found} <= {result["id"] for result in everything}
