@@ -1,6 +1,6 @@
 """`python -m bench.query_rewriting`: what each step of `rewriteQuery` brings, plain beside rewritten.
 
-LoCoMo, Chroma's texts and Cranfield, not shipped, as `bench.ablation` and `bench.recall` ask them; `--data`
+LoCoMo, Chroma's texts and Cranfield, not shipped, as `bench.ranking` and `bench.recall` ask them; `--data`
 names their folder. Then the same questions as people put them, by the rules below: wrapped in politeness, two
 in one, with a letter wrong in a name; and a diary of made-up days, asked about "last Friday".
 """
@@ -9,21 +9,22 @@ import argparse
 import asyncio
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
+from pkgutil import resolve_name
 from statistics import mean
 from typing import Any
 
 from api.search import search_query
-from bench.ablation import patched_parameters
 from bench.answers import BUDGETS, LIMIT, EvidenceShares
-from bench.chunking import CURRENT_VARIANT, Corpus, Place, build_chunks, corpora, namespace_of, shares_of
 from bench.memory.conversations import AnnotatedQuestion, Conversation, conversations
 from bench.memory.coverage import extracted
 from bench.memory.memory_recall import build_index
+from bench.passages import Corpus, Place, build_chunks, corpora, namespace_of, shares_of
 from bench.recall import DATA, build_text_index, ndcg
 from bench.relevance import Collection, Query, collections
 from pipeline.index.namespace_index import NamespaceIndex
@@ -154,6 +155,20 @@ async def _measure(data: Path) -> None:
             print(f"| {name} | {len(question_set.asked)} | {shown} | {question_set.step} |", flush=True)
 
 
+@contextmanager
+def patched_parameters(numbers: Mapping[str, Any]) -> Iterator[None]:
+    """Replace these names in modules within the block."""
+    homes = [(resolve_name(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in numbers]
+    before = [getattr(home, name) for home, name in homes]
+    try:
+        for (home, name), number in zip(homes, numbers.values(), strict=True):
+            setattr(home, name, number)
+        yield
+    finally:
+        for (home, name), number in zip(homes, before, strict=True):
+            setattr(home, name, number)
+
+
 async def _locomo_question_sets(talks: Sequence[Conversation]) -> list[QuestionSet]:
     embedder, draw = open_embedder("wordllama"), random.Random(0)
     plain: list[PreparedQuery] = []
@@ -268,7 +283,7 @@ def _r_precision_scorer(right: set[str]) -> Scorer:
 async def _texts(group: Sequence[Corpus]) -> QuestionSet:
     embedder, asked = open_embedder("wordllama"), []
     for corpus in group:
-        rows = await build_chunks(corpus, CURRENT_VARIANT, embedder)
+        rows = await build_chunks(corpus, embedder)
         index, by_id = namespace_of(corpus, rows), {row.id: row for row in rows}
         asked += [PreparedQuery(index, text, _covering(corpus, places, by_id)) for text, places in corpus.questions]
     return QuestionSet(_budgets("texts"), asked, "other words")

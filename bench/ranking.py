@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.answers import BUDGETS, EvidenceShares
-from bench.chunking import CURRENT_VARIANT, Corpus, Place, build_chunks, corpora, namespace_of, shares_of
 from bench.datasets.mixed_facts import mixed_facts
 from bench.datasets.near_questions import near_questions
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, Paraphrases, paraphrases
@@ -27,6 +26,7 @@ from bench.memory.conversations import AnnotatedQuestion, Conversation, conversa
 from bench.memory.coverage import extracted
 from bench.memory.memory_recall import build_index
 from bench.paraphrases import GUIDES, TOGETHER, guide_sections
+from bench.passages import Corpus, Place, build_chunks, corpora, namespace_of, shares_of
 from bench.recall import DATA, build_text_index, ndcg
 from bench.relevance import Query, collections
 from pipeline.columns import chunk_columns, document_columns, memory_columns
@@ -213,7 +213,7 @@ def _evidence_judge(talk: Conversation, asked: AnnotatedQuestion) -> Judge:
 async def _passages(data: Path, embedder: Embedder) -> JudgedCollection:
     questions = []
     for corpus in (corpus for group in corpora(data) for corpus in group if not corpus.whole):
-        rows = await build_chunks(corpus, CURRENT_VARIANT, embedder)
+        rows = await build_chunks(corpus, embedder)
         index, by_id = namespace_of(corpus, rows), {row.id: row for row in rows}
 
         questions += [

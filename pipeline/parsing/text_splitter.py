@@ -52,9 +52,9 @@ class Outline:
 class StructuredSplitter:
     """`ports.TextSplitter`: every span's text is `text[start:end]`, without surrounding white space."""
 
-    def __init__(self, max_characters: int = 800, *, transcript_characters: int = TRANSCRIPT_CHUNK_CHARACTERS) -> None:
+    def __init__(self, max_characters: int = 800) -> None:
         self._max_characters = max_characters
-        self._transcript_characters = min(transcript_characters, max_characters)
+        self._transcript_characters = min(TRANSCRIPT_CHUNK_CHARACTERS, max_characters)
         self._markdown = MarkdownSplitter(max_characters)
         self._text = TextSplitter(max_characters)
 

@@ -65,12 +65,11 @@ async def build_chunk_rows(
     split_documents: Sequence[SplitDocument],
     embedder: Embedder,
     count_terms: Callable[[str], Terms],
-    contextualize: Callable[[str | None, ChunkSpan], str] = with_title_and_heading,
     *,
     indexed: Mapping[str, Sequence[ChunkRow]] = MappingProxyType({}),
 ) -> dict[str, list[ChunkRow]]:
     """Embed passages and build their rows, by document; the terms of `indexed` rows are not counted again."""
-    texts = [contextualize(event.title, span) for event, spans in split_documents for span in spans]
+    texts = [with_title_and_heading(event.title, span) for event, spans in split_documents for span in spans]
     vectors = iter(await embed_in_batches(texts, embedder))
     rows: dict[str, list[ChunkRow]] = {}
     uncounted: list[SplitDocument] = []

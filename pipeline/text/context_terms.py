@@ -18,25 +18,18 @@ CONTEXT_CHARS = 300
 """Characters before and after that count as around: a few turns, or sentences."""
 
 
-def context_expanded_terms(
-    texts: Sequence[str], terms: Sequence[Terms], context_chars: int = CONTEXT_CHARS
-) -> list[Terms]:
-    """The terms of each passage of one document, from the terms of all its passages in their order.
-
-    `reach`: characters before and after that count as around.
-    """
-    none = np.zeros(0, np.uint32)
-    ends = [
-        none,
-        *(own[len(own) - _terms_within(text, own, context_chars) :] for text, own in zip(texts, terms, strict=True)),
-    ]
-    starts = [*(own[: _terms_within(text, own, context_chars)] for text, own in zip(texts, terms, strict=True)), none]
+def context_expanded_terms(texts: Sequence[str], terms: Sequence[Terms]) -> list[Terms]:
+    """The terms of each passage of one document, from the terms of all its passages in their order."""
+    nothing = np.zeros(0, np.uint32)
+    counts = [_terms_in_context(text, own) for text, own in zip(texts, terms, strict=True)]
+    ends = [nothing, *(own[len(own) - count :] for own, count in zip(terms, counts, strict=True))]
+    starts = [*(own[:count] for own, count in zip(terms, counts, strict=True)), nothing]
     return [
         np.concatenate([*[own] * OWN_TERM_WEIGHT, before, after])
         for own, before, after in zip(terms, ends[:-1], starts[1:], strict=True)
     ]
 
 
-def _terms_within(text: str, terms: Terms, chars: int) -> int:
-    """Estimated number of terms within a number of characters."""
-    return math.ceil(len(terms) * min(chars / max(len(text), 1), 1.0))
+def _terms_in_context(text: str, terms: Terms) -> int:
+    """Estimated number of a passage's terms that its neighbour counts as around."""
+    return math.ceil(len(terms) * min(CONTEXT_CHARS / max(len(text), 1), 1.0))

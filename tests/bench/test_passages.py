@@ -3,14 +3,9 @@
 from datetime import UTC, datetime
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from bench.chunking import positions_within_budget, share_of, with_overlap
-from pipeline.parsing.text_splitter import StructuredSplitter
+from bench.passages import positions_within_budget, share_of
 from pipeline.rows import ChunkRow
-
-WORDS = st.text("ab \n", max_size=400)
 
 
 def row(document: str, start: int, text: str) -> ChunkRow:
@@ -39,14 +34,3 @@ def test_what_comes_first_ends_where_the_characters_do() -> None:
     rows = [row("d", 0, "x" * 10), row("e", 5, "x" * 10), row("f", 0, "x" * 10)]
     assert positions_within_budget(rows, 15) == [("d", 0, 10), ("e", 5, 9)]
     assert positions_within_budget(rows, 11) == [("d", 0, 10)]
-
-
-@given(WORDS, st.integers(1, 60))
-@settings(max_examples=50)
-def test_passages_that_overlap_are_what_stands_at_their_place(text: str, overlap: int) -> None:
-    spans = StructuredSplitter(40).split(text, "text")
-    longer = with_overlap(spans, text, overlap)
-    assert [span.end for span in longer] == [span.end for span in spans]
-    for span, before in zip(longer, spans, strict=True):
-        assert span.text == text[span.start : span.end]
-        assert before.start - overlap <= span.start <= before.start
