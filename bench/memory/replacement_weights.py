@@ -59,7 +59,7 @@ Example = tuple[str, frozenset[str], bool]
 
 
 def _pair_examples(data: Path) -> Iterable[Example]:
-    opened: tuple[PairSet, ...] = ("open", "lives_open", "days_open", "voices_open")
+    opened: tuple[PairSet, ...] = ("open", "lives_open", "days_open", "voices_open", "kinds_open")
     pairs = [*(pair for name in opened for pair in messy_pairs(name)), *pairs_of_file(data / "messy-pairs-dev.json")]
     for pair in pairs:
         first, second = (

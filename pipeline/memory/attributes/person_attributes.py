@@ -170,7 +170,9 @@ PATTERNS: tuple[AttributePattern, ...] = (
         single_attribute("shift"),
         "works working is switched moved changed",
     ),
-    attribute_pattern(rf"{WHO} {NOW}reports to {NAMED}", single_attribute("boss"), "reports"),
+    attribute_pattern(
+        rf"{WHO} {NOW}reports to {NAMED}", single_attribute("boss"), "reports", allow_circumstances=False
+    ),
     attribute_pattern(
         rf"{WHO} is {NOW}in (?:the |their |his |her )?{_ORDINAL} (?P<a>grade|semester|year|trimester|form)",
         _ordinal,

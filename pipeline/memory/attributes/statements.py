@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from pipeline.memory.languages.english import english_words
+from pipeline.memory.languages.english import english_words, state_changes
 from pipeline.memory.languages.profiles import words_of_all
 from pipeline.text.analyzer import terms, words
 from pipeline.text.english_nouns import RELATIVES
@@ -29,6 +29,7 @@ _STOP = english_words("empty_in_outlines")
 _AUX = english_words("auxiliaries")
 _ADVERBS = english_words("adverbs_before_verbs")
 _PREPOSITIONS = english_words("phrase_ends")
+_OF_A_KIND = english_words("nouns_of_a_kind")
 _DETERMINERS = word_set("the a an my their our his her its this that some any")
 _STRONG_END = (
     r"quit|stop(?:s|ped)?|cancel(?:l?ed|s)?|uninstalled|deleted|ditched|dumped|ghosted|sold|abandoned|scrapped|wrecked|"
@@ -37,7 +38,13 @@ _STRONG_END = (
     r"(?:up )?(?:with|from)|divorced|(?:is|are|was) done with|no longer \w+|(?:is|are) no longer(?: in| on| at| with| "
     r"an?)?|(?:came|come) off|recovered from|got over|unsubscribed from|(?:got|was) (?:fired|laid off|kicked out|"
     r"sacked) (?:from|by|of|at)|kicked out of|switched (?:away )?from|switched off|migrated (?:away )?from|swapped|"
-    r"replaced|stole|had to give up|gave notice (?:at|to)|said goodbye to|parted with|weaned off|sworn off|swore off"
+    r"replaced|stole|had to give up|(?:gave|handed in) (?:their )?(?:notice|resignation) (?:at|to)|said goodbye to|"
+    r"part(?:ed|ing) (?:ways )?with|weaned off|sworn off|swore off|(?:packed|jacked|chucked) (?:in|out)|binned|axed|"
+    r"nixed|shelved|(?:pulled|backed|bowed|opted) out of|bailed on|(?:stepped|stood) (?:down|back|away) (?:as|from)|"
+    r"walked (?:out on|away from)|fell out with|(?:broke|called) (?:it|things) (?:off|quits) with|"
+    r"ended (?:it|things) with|cut ties with|discharged from|checked out of|outgrew|grew out of|ported from|moved on "
+    r"from|finished with|(?:is|are) (?:finished|through) with|went off|gone off|terminated|discontinued|ended|rehomed|"
+    r"repaid|called off|decided against|(?:was|been) taken off|took [A-Z]\w+ off"
 )
 _WEAK_END = (
     r"left|lost|dropped|finished|completed|returned|(?:is|are) (?:over|off|out of|back from|home from|out|free of)|"
@@ -45,19 +52,24 @@ _WEAK_END = (
     r"handed in|broke|canned|cut out"
 )
 _PARTED = (
-    r"(?:(?:gave|sent|brought|handed|got) (?P<given>(?:[\w'-]+ ){1,4}?)(?:back|up|away)|"
+    r"(?:(?:gave|sent|brought|handed|passed|got|left) (?P<given>(?:[\w'-]+ ){1,4}?)"
+    r"(?:back|up|away|down to|on to|behind)|"
     r"(?:threw|cut|chopped|took|got|had) (?P<off>(?:[\w'-]+ ){1,4}?)(?:off|away|removed|taken out)|"
-    r"traded (?P<traded>(?:[\w'-]+ ){1,4}?)in|(?:put|laid) (?P<put>(?:[\w'-]+ ){1,3}?)(?:down|to sleep|to rest)|"
-    r"let (?P<let>(?:[\w'-]+ ){1,4}?)go|threw (?P<thrown>(?:[\w'-]+ ){1,4}?)out)\b"
+    r"traded (?P<traded>(?:[\w'-]+ ){1,4}?)in|"
+    r"(?:put|laid) (?P<put>(?:[\w'-]+ ){1,3}?)(?:down|to sleep|to rest|on hold|on ice|aside)|"
+    r"let (?P<let>(?:[\w'-]+ ){1,4}?)(?:go|lapse|expire|run out)|threw (?P<thrown>(?:[\w'-]+ ){1,4}?)out)\b"
 )
 _SUBJECT_END = (
     r"(?:(?:has|have|is|are|was|got|just|now|finally|sadly) )*(?:(?:died|passed away|retired|moved out|refused|left|"
     r"dumped|ghosted|quit|closed down|shut down|broke down|ended|expired|healed|cancell?ed|stolen|discontinued|banned|"
-    r"dead|gone|split up|broke up|broken up|disbanded|folded|went bust)\b(?! (?:up|with|to|for(?! good)|at|early|work|"
+    r"dead|gone|split up|broke up|broken up|disbanded|folded|went (?:bust|under)|lapsed|fizzled out|fell through|"
+    r"collapsed|called off|scrapped|abolished|dropped|terminated|discontinued|replaced|written off|"
+    r"discharged|stepped down|moved (?:on|away|back)|cleared up|wound up)\b"
+    r"(?! (?:up|with|to|for(?! good)|at|early|work|"
     r"home|on)\b)|(?:over|off|finished|history|done)(?=$| (?:for good|now|since)\b))"
 )
 _ENDED = re.compile(
-    rf"\b(?:(?P<strong>{_STRONG_END})|(?P<weak>{_WEAK_END})) (?P<object>[^,;.!?()]+)|\b{_PARTED}", re.IGNORECASE
+    rf"\b{_PARTED}|\b(?:(?P<strong>{_STRONG_END})|(?P<weak>{_WEAK_END})) (?P<object>[^,;.!?()]+)", re.IGNORECASE
 )
 _SUBJECT_ENDED = re.compile(
     rf"^(?P<subject>(?:(?!(?:had|has|have|is|was|are|to|not|never|almost)\b)[\w'-]+ ){{1,5}}?)(?<!n't ){_SUBJECT_END}",
@@ -70,16 +82,18 @@ _CHANGED = re.compile(
     r"\b(?:(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|again|new|"
     r"switched|changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|"
     r"doubled|halved|promoted|renamed|postponed|rescheduled|pushed|replaced|became|turned|(?:going|goes) (?:up|down)|"
-    r"went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|put up)\b",
+    r"went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|put up|longer|chopped|shaved|trimmed|"
+    r"revised|hit)\b",
     re.IGNORECASE,
 )
 _NOW = re.compile(
-    r"\b(?:(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays)\b",
+    r"\b(?:(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|(?:no|any) longer|instead|from now on|these days|nowadays)\b",
     re.IGNORECASE,
 )
 _MOVES = re.compile(
     r"\b(?:switched|changed|moved|migrated|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|renamed|"
-    r"postponed|rescheduled|pushed|dyed|extended|swapped|transferred|rewrote|rebuilt|converted|put up) (?:the |their |"
+    r"postponed|rescheduled|pushed|dyed|extended|swapped|transferred|rewrote|rebuilt|converted|put up|chopped|shaved|"
+    r"trimmed|revised) (?:the |their |"
     r"his |her |our |its )?(?P<object>[^,;.!?()]+)",
     re.IGNORECASE,
 )
@@ -99,9 +113,9 @@ _BEGUN = re.compile(
 )
 _DENIED = re.compile(r"\b(?:not|no|never|without|no longer|\w+n't)\b", re.IGNORECASE)
 _UNREAL = re.compile(
-    rf"\b(?:{WISHED}|may|thinking|thought|thinks?|wants?|plans?|planning|considering|(?<!not )going to|about to|"
-    r"applying|asked?|offers?|offered|tried|trying|heard|says?|said|told|almost|nearly|needs?|looks?|looked|"
-    r"prefers? not|how|what|whether|will)\b|'d\b|\?",
+    rf"\b(?:{WISHED}|may|thinking|thought|thinks?|wants?|plans?|planning|considering|about to|"
+    r"(?<!not )going to (?-i:[a-z])|applying|asked?|offers?|offered|tried|trying|heard|says?|said|told|almost|"
+    r"nearly|looks?|looked|(?<!n't )(?<!not )(?<!longer )needs?|prefers? not|how|what|whether|will)\b|'d\b|\?",
     re.IGNORECASE,
 )
 _DONE = {
@@ -123,6 +137,19 @@ _ONE_DAY = re.compile(
     r"(?!.*\b(?:now|since|instead|anymore|longer)\b)"
 )
 """What is so on one day only: `is at 10 on 21 November`."""
+_LIVES = re.compile(
+    r"\b(?:lives?|living|based|residing|settled|moved|relocated|emigrated) (?:back |over |out |down |up )?"
+    r"(?:in|to|near) (?:the )?[A-Z]"
+)
+_GOING_ON = re.compile(r"\b(?:is|are) (?:\w+ )?\w+ing\b")
+_TOGETHER = re.compile(
+    r"^(?:User and (?P<after>[A-Z][\w-]+)|(?P<before>[A-Z][\w-]+) and User) (?P<rest>.+)$", re.DOTALL
+)
+_FOR_GOOD = re.compile(r"\b(?:for good|forever|permanently)\b")
+_RESERVED = word_set("trip flight visit contract job subscription account membership appointment class lesson")
+"""Nouns of what is over with all that is said of it: `the trip to Crete`."""
+_NAMED = re.compile(r"(?:(?:called|named|now) )*[A-Z]")
+_OTHER = re.compile(r"\bother\b")
 _FRONTED = re.compile(r"^(?:Since|After|As of|From|Before|With|At|In|On) [^,]{2,40}?,? (?=User\b)")
 _NUMBERS = {
     name: str(at)
@@ -134,10 +161,11 @@ _NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A noun phrase: the stem of its last noun, and the stems before it."""
+    """A noun phrase: the stem of its last noun, and the stems before it. `exam` and the like only follow a noun."""
 
     head: str
     modifiers: frozenset[str]
+    is_plural: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +175,8 @@ class Statement:
     `holder`: whom it is about. `topic`: what of theirs it is about. `verb` and `objects`: what it says of them.
     `words`: stems of all that it names; `names`: those with a capital; `figures`: numbers by their unit.
     `ended` and `loosely_ended`: what it says is over, in words that say so for sure or that may mean a moment;
-    `altered`: what it says has been changed; `begun`: what it says has begun.
+    `altered`: what it says has been changed; `begun`: what it says has begun. `state`: the passing states that it
+    tells of, such as pregnancy or a place in hospital; `passed_state`: those that it says are over.
     """
 
     holder: str
@@ -173,6 +202,9 @@ class Statement:
     is_foreign: bool = False
     is_home: bool = False
     is_wish: bool = False
+    is_going_on: bool = False
+    state: frozenset[str] = frozenset()
+    passed_state: frozenset[str] = frozenset()
 
     @property
     def keys(self) -> frozenset[str]:
@@ -181,7 +213,7 @@ class Statement:
         heads = {phrase.head for phrase in phrases} | ({self.topic.head} if self.topic is not None else set())
         heads |= {word for phrase in self.altered for word in phrase.modifiers}
         said = self.words if self.is_foreign else heads | self.names | {self.verb}
-        return frozenset(said | ({"home"} if self.is_home else set())) - {"", BE, HAVE}
+        return frozenset(said | self.state | self.passed_state | ({"home"} if self.is_home else set())) - {"", BE, HAVE}
 
     @property
     def addresses(self) -> frozenset[tuple[str, str]]:
@@ -201,7 +233,8 @@ class Statement:
     @property
     def tells_of_change(self) -> bool:
         """True if it says that something is over or other than it was."""
-        return self.is_changed or bool(self.ended or self.loosely_ended or self.altered or self.begun or self.obtained)
+        phrases = (*self.ended, *self.loosely_ended, *self.altered, *self.begun, *self.obtained)
+        return self.is_changed or bool(phrases or self.passed_state)
 
 
 def as_done(text: str) -> str:
@@ -237,8 +270,13 @@ def outline(text: str) -> Statement:
 
 
 def _english_outline(text: str) -> Statement:
+    if (both := _TOGETHER.match(text)) is not None:
+        text = f"User {both['rest']} with {both['after'] or both['before']}"
     subject, verb, rest = _parts(_FRONTED.sub("", text))
     holder, topic = _holder(subject)
+    owner, _, role = holder.partition(" ")
+    if verb == BE and subject.endswith(f"'s {role}") and role in RELATIVES and _NAMED.match(rest):
+        holder, topic = owner, _phrase([role])  # `User's boyfriend is Jake` is about the user
     strong, weak = _ended_phrases(text)
     body = [token for token in _TOKEN.findall(text) if not token[0].isdigit()]
     owners = {stem(part) for part in holder.split()}
@@ -263,8 +301,12 @@ def _english_outline(text: str) -> Statement:
         is_unreal=_UNREAL.search(text) is not None,
         is_past=PAST.search(text) is not None,
         is_passing=PASSING.search(text) is not None,
-        is_added=ADDED.search(text) is not None,
+        is_added=ADDED.search(text) is not None or _OTHER.search(subject) is not None,
         is_wish=_WISH.search(text) is not None,
+        is_going_on=_GOING_ON.search(text) is not None,
+        is_home=_LIVES.search(text) is not None,
+        state=frozenset(name for name, (state, _) in state_changes().items() if state.search(text)),
+        passed_state=frozenset(name for name, (_, end) in state_changes().items() if end.search(text)),
     )
 
 
@@ -346,7 +388,7 @@ def _holder(subject: str) -> tuple[str, Phrase | None]:
     owner, of = (tokens[0].removesuffix("'s"), tokens[1:]) if tokens[0].endswith("'s") and tokens[1:] else ("", tokens)
     if owner:
         kin = next((at for at, word in enumerate(of) if word.removesuffix("'s").removesuffix("s") in RELATIVES), None)
-        if kin is not None:
+        if kin is not None and not (kin and of[kin] == "manager"):
             rest = of[kin + 1 :] if of[kin].endswith("'s") else []
             return " ".join((owner, of[kin].removesuffix("'s"))), _phrase(rest)
         return owner, _phrase(of)
@@ -356,8 +398,10 @@ def _holder(subject: str) -> tuple[str, Phrase | None]:
 
 
 def _phrase(tokens: list[str]) -> Phrase | None:
-    stems = [found for token in tokens if _is_content(token) and (found := stem(token))]
-    return Phrase(stems[-1], frozenset(stems[:-1])) if stems else None
+    stems = [found for token in tokens if _is_content(token) and token not in _NUMBERS and (found := stem(token))]
+    if len(stems) > 1 and tokens[-1].lower() in _OF_A_KIND:
+        stems.pop()
+    return Phrase(stems[-1], frozenset(stems[:-1]), tokens[-1].endswith("s")) if stems else None
 
 
 def _phrases(text: str) -> list[Phrase]:
@@ -382,14 +426,16 @@ def _ended_phrases(text: str) -> tuple[tuple[Phrase, ...], tuple[Phrase, ...]]:
     strong, weak = list[Phrase](), list[Phrase]()
     for match in _ENDED.finditer(text):
         said = next(found for name, found in match.groupdict().items() if found and name not in ("strong", "weak"))
-        target = weak if match["weak"] else strong
+        target = weak if match["weak"] and not _FOR_GOOD.search(text) else strong
         target += _phrases(said)[:1]
         if (home := _HOME_OF.search(said)) is not None and (owner := stem(home["owner"].rstrip("'"))):
             target.append(Phrase(owner, frozenset()))
     for part in re.split(r"[,;.!?] ", text):
         if (ended := _SUBJECT_ENDED.match(part)) is not None:
             _, topic = _holder(ended["subject"])
-            strong += _phrases(ended["subject"])[:1] if topic is None else [topic]
+            phrases = _phrases(ended["subject"])
+            is_reserved = bool(phrases) and phrases[0].head in _RESERVED
+            strong += phrases[: None if is_reserved else 1] if topic is None or is_reserved else [topic]
     return tuple(strong), tuple(weak)
 
 

@@ -1,5 +1,6 @@
 """English words that the grammar, the attributes and the score of a memory go by, from `en.toml`."""
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,19 @@ def english_words(kind: str) -> frozenset[str]:
 def english_synonyms() -> dict[str, str]:
     """Return the attributes by their other names: `wife` is the spouse."""
     return {other: name for name, others in _tables()["synonyms"].items() for other in others}
+
+
+@cache
+def state_changes() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
+    """Return states that pass, each by its name: what tells of it, and what says that it is over.
+
+    >>> [pattern.search("User gave birth") is not None for pattern in state_changes()["pregnant"]]
+    [False, True]
+    """
+    return {
+        name: (re.compile(state, re.IGNORECASE), re.compile(end, re.IGNORECASE))
+        for name, (state, end) in _tables()["state_changes"].items()
+    }
 
 
 @cache
