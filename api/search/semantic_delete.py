@@ -9,8 +9,10 @@ import numpy as np
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.search_request_and_hits import Hit
 from pipeline.memory.grammar.speaker_context import DEFAULT_SPEAKER
+from pipeline.memory.languages.english import fact_kinds
 from pipeline.ports import WordVectors
 from pipeline.text.analyzer import content_words, detect_language, is_unspaced_script, term_hash, terms, words
+from pipeline.text.english_verbs import word_set
 
 MIN_COMBINED_SCORE = 1.05
 """The share of the description that a memory has, and their cosine, together: chosen, as the others, on the
@@ -27,6 +29,12 @@ higher than that of every other memory, among at least so many: "Clara's birthda
 MIN_WORD_SIMILARITY = 0.3
 """Cosine from which a word stands for another: favorite and favourite have 0.71, car and Volvo 0.26."""
 _FIRST_PERSON = frozenset({"i", "my", "me", "mine"})
+_FRAME_WORDS = _FIRST_PERSON | word_set(
+    "user user's i'm am is are was the a an all any every everything about what which where when who how much many do "
+    "does have has had take takes taking taken on of to in at for with that current currently former own fact facts "
+    "memory memories details information"
+)
+"""Words of a description that name no fact."""
 _HIRAGANA_RUN = re.compile("[\u3040-\u309f]+")
 """Hiragana, which most Japanese sentences have in common."""
 _POSSESSIVE_SUBJECT = re.compile(rf"{DEFAULT_SPEAKER}'s (?P<who>.+?) (?:is|was|has|had|\w+s|\w+ed) ")
@@ -53,6 +61,9 @@ def matching_memories(
     asked = list(_description_terms(query, description_words, language))
     by_words = vectors is None or any(term.word is None for term in asked)
     leading = _leading_hit(query, hits)
+    kind = _kind_of_fact(description_words)
+    if kind is not None and any(kind.match(hit.text) for hit in hits):
+        return [hit for hit in hits if kind.match(hit.text)]
     found = []
     for hit in hits:
         share = _matched_weight_share(asked, hit.text, language, vectors)
@@ -67,6 +78,13 @@ def matching_memories(
         ):
             found.append(hit)
     return found
+
+
+def _kind_of_fact(description_words: Sequence[str]) -> re.Pattern[str] | None:
+    """Return the pattern of the user's facts of the kind that a description names; None if it names anything else."""
+    named = [word for word in description_words if word not in _FRAME_WORDS]
+    kinds = {fact_kinds().get(word) for word in named}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _leading_hit(query: AnalyzedQuery, hits: Sequence[Hit]) -> Hit | None:

@@ -40,5 +40,15 @@ def state_changes() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
 
 
 @cache
+def fact_kinds() -> dict[str, re.Pattern[str]]:
+    """Return by the words for a kind of fact the pattern of the user's facts of that kind.
+
+    >>> fact_kinds()["medicine"].match("User takes lisinopril every morning") is not None
+    True
+    """
+    return {word: re.compile(said) for words, said in _tables()["fact_kinds"].values() for word in words.split()}
+
+
+@cache
 def _tables() -> dict[str, Any]:
     return tomllib.loads(_FILE.read_text("utf-8"))

@@ -52,7 +52,7 @@ async def test_what_is_meant_is_found_and_hardly_anything_else(
     assert others <= wrong
 
 
-@pytest.mark.parametrize(("half", "right", "wrong"), [("open", 42, 0), ("locked", 11, 1)])
+@pytest.mark.parametrize(("half", "right", "wrong"), [("open", 45, 0), ("locked", 16, 1)])
 async def test_the_default_embedder_finds_what_is_meant_and_nothing_else(
     default_world: IndexHarness, half: str, right: int, wrong: int
 ) -> None:
@@ -74,6 +74,35 @@ async def test_of_a_person_nobody_knows_more_of_nothing_else_is_forgotten(defaul
 async def test_what_is_meant_in_other_words_is_forgotten(default_world: IndexHarness) -> None:
     await _add_memories(default_world, LABELED_QUERIES["memories"])
     assert await _matching_texts(default_world, "favorite color") == ["User's favourite colour is blue"]
+
+
+FACTS = (
+    "User takes lisinopril every morning", "User's dad takes amlodipine", "User takes the bus to work",
+    "User works at Aldi as a cashier", "User's sister works at Lidl", "User lives in Graz",
+    "User's parents live in Linz", "User is married to Steve", "User's wife is allergic to bees",
+    "User is allergic to nuts", "User has a cat called Miso", "Tom takes 20 mg of citalopram",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("description", "meant"),
+    [
+        ("my medication", ["User takes lisinopril every morning"]),
+        ("what drugs I take", ["User takes lisinopril every morning"]),
+        ("where I work", ["User works at Aldi as a cashier"]),
+        ("my home address", ["User lives in Graz"]),
+        ("my spouse", ["User is married to Steve"]),
+        ("my allergies", ["User is allergic to nuts"]),
+        ("my pets", ["User has a cat called Miso"]),
+        ("my dad's medication", ["User's dad takes amlodipine"]),
+        ("my boat", []),
+    ],
+)
+async def test_a_kind_of_fact_is_what_the_user_has_of_it_and_nobody_elses(
+    default_world: IndexHarness, description: str, meant: Sequence[str]
+) -> None:
+    await _add_memories(default_world, FACTS)
+    assert await _matching_texts(default_world, description) == meant
 
 
 async def test_in_scripts_without_incarnations_what_only_ends_alike_stays(world: IndexHarness) -> None:
