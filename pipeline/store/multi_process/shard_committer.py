@@ -124,6 +124,8 @@ class ShardCommitter(Generic[Row]):
         """Keys with rows at `_seen_version` or before, deleted ones too, once they are known."""
         self._uncertain_keys = KeyFilter[str]()
         """Keys whose change does not tell the count: deleted before, or changed before this process heard of them."""
+        self._counted_ahead: Collection[str] = ()
+        """Incarnations whose counts may hold rows that others added after `_seen_version`."""
         self._in_flight: Mapping[str, Sequence[Row]] = {}
         """Changes that are being committed on top of `_seen_version`."""
         self._seen_at = time.monotonic()
@@ -259,7 +261,7 @@ class ShardCommitter(Generic[Row]):
                     f"Shard {self.name} could not be followed for {now - self._seen_at:.0f} s, and what "
                     "was deleted meanwhile may still be in memory. Start this process again."
                 )
-            changed = await (self._load_counts() if self._seen_version < 0 else self._catch_up())
+            changed = await (self._load_counts() if self._seen_version < 0 else self._catch_up(version))
             # Now, so that no read of the older version can follow.
             self._key_filter.add(changed)
             for key in changed:
@@ -340,8 +342,8 @@ class ShardCommitter(Generic[Row]):
         keys: list[str] = rows.column(self._codec.entity_key_column).to_pylist()
         return keys
 
-    async def _catch_up(self) -> Collection[str]:
-        """Tell listeners what others changed, and return the entity keys of it."""
+    async def _catch_up(self, version: int) -> Collection[str]:
+        """Tell listeners what others changed up to a version, and return the entity keys of it."""
         changes = await self._lance_table.changes_since(self._seen_version)
         if not changes.num_rows:
             return ()
@@ -355,6 +357,7 @@ class ShardCommitter(Generic[Row]):
         self._uncertain_keys.add(self._keys(changes.filter(changes.column(DELETED.name))))
         uncounted, added = self._count_added(changes)
         counts = await self._count_rows(uncounted) if uncounted else {}
+        self._counted_ahead = uncounted if uncounted and await self._lance_table.version() != version else ()
         self._listener.on_remote_change(counts, added, rows_by_key | live)
         return keys
 
@@ -368,7 +371,7 @@ class ShardCommitter(Generic[Row]):
             return list(set(incarnations)), {}
         keys = self._keys(changes)
         known, uncertain = set(self._key_filter.may_contain(keys)), set(self._uncertain_keys.may_contain(keys))
-        uncounted: set[str] = set()
+        uncounted = set(self._counted_ahead).intersection(incarnations)
         added: Counter[str] = Counter()
         for key, incarnation in zip(keys, incarnations, strict=True):
             if key in uncertain or (key in known and not self._codec.has_single_rows):

@@ -593,6 +593,30 @@ async def test_every_process_counts_what_others_add_change_and_delete(tmp_path: 
     assert await counted() == [4, 2, 4, 2]
 
 
+async def test_a_row_that_another_process_adds_during_a_count_is_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    await store_chunks(other, "again", [chunk("again", 0)])
+    await store.refresh()
+    scan, late = SharedLanceTable.scan, ["late", "later"]
+
+    async def scan_after_additions(
+        self: SharedLanceTable[Any], where: str, columns: Sequence[str] | None = None
+    ) -> Any:
+        while columns == ["incarnation"] and late:
+            await store_chunks(other, name := late.pop(), [chunk(name, 0)])
+        return await scan(self, where, columns)
+
+    monkeypatch.setattr(SharedLanceTable, "scan", scan_after_additions)
+    await store_chunks(
+        other, "again", [chunk("again", 0), chunk("again", 1)]
+    )  # a key that was there: its incarnation is counted anew
+    for _ in range(2):
+        await store.refresh()
+        assert store.chunks.count_by_incarnation(["alice#0"]) == {"alice#0": 4}
+
+
 async def test_documents_that_wait_for_memories_are_looked_for_after_a_change_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
