@@ -440,7 +440,10 @@ class ShardCommitter(Generic[Row]):
             after: dict[str, Sequence[Row]] = dict(before)
             for request in requests:
                 await self._apply_request(request, after)
-            changed = {key: rows for key, rows in after.items() if rows is not before.get(key)}
+            # What one request creates and another one deletes was never there.
+            changed = {
+                key: rows for key, rows in after.items() if rows is not before.get(key) and (rows or key in before)
+            }
             if changed:
                 await self._commit(changed, before, version, lease)
             for request in requests:

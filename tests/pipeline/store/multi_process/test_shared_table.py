@@ -593,6 +593,21 @@ async def test_every_process_counts_what_others_add_change_and_delete(tmp_path: 
     assert await counted() == [4, 2, 4, 2]
 
 
+async def test_what_is_created_and_deleted_in_one_commit_keeps_nothing_else_from_it(tmp_path: Path) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+    await asyncio.gather(
+        store_chunks(store, "brief", [chunk("brief", 0)]),
+        store_chunks(store, "brief", []),
+    )
+    await asyncio.gather(
+        store_chunks(store, "brief", [chunk("brief", 0)]),
+        store_chunks(store, "brief", []),
+        store_chunks(store, "kept", [chunk("kept", 0)]),
+    )
+    assert [row.document for row in await store.chunks.list_rows(["alice#0"])] == ["kept"]
+    assert store.chunks.count_by_incarnation(["alice#0"]) == {"alice#0": 1}
+
+
 async def test_a_row_that_another_process_adds_during_a_count_is_counted_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
