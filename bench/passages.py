@@ -8,25 +8,24 @@ import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
 
 from bench.answers import BUDGETS, TOKEN
+from bench.doubles.sample_rows import EPOCH, INCARNATION, document_row
 from bench.memory.conversations import conversations
 from pipeline.columns import chunk_columns, document_columns
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.parsing.document_titles import document_title
 from pipeline.parsing.text_splitter import StructuredSplitter
 from pipeline.ports import Embedder
-from pipeline.rows import ChunkRow, DocumentRow
+from pipeline.rows import ChunkRow
 from pipeline.stages.chunk_rows import build_chunk_rows
 from pipeline.text.analyzer import hash_terms
 from schemas.events import Content, DocumentChunked
 
 Place = tuple[str, int, int]
 """A stretch of a document's text."""
-_NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -139,24 +138,11 @@ def shares_of(corpus: Corpus, places: Sequence[Place], order: Sequence[ChunkRow]
 
 def namespace_of(corpus: Corpus, rows: Sequence[ChunkRow]) -> NamespaceIndex:
     """The passages of a corpus, as they are searched."""
-    index = NamespaceIndex(document_columns([_document(key, text) for key, text in corpus.texts.items()]))
+    index = NamespaceIndex(document_columns([document_row(key, date=text.date) for key, text in corpus.texts.items()]))
     index.chunks.add(chunk_columns(list(rows)))
     return index
 
 
 def _event(key: str, text: SourceText) -> DocumentChunked:
     title, nothing = document_title(text.text, text.kind), Content(text="")
-    return DocumentChunked(incarnation="s#0", document=key, id=key, seq=0, at=_NOW, title=title, chunks=nothing)
-
-
-def _document(key: str, text: SourceText) -> DocumentRow:
-    return DocumentRow(
-        key=key,
-        incarnation="s#0",
-        id=key,
-        seq=0,
-        content_seq=0,
-        created_at=_NOW,
-        updated_at=_NOW,
-        date=text.date,
-    )
+    return DocumentChunked(incarnation=INCARNATION, document=key, id=key, seq=0, at=EPOCH, title=title, chunks=nothing)

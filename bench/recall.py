@@ -8,11 +8,11 @@ import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
 
 from api.search.offline_reranker import rerank
+from bench.doubles.sample_rows import chunk_row, document_row
 from bench.relevance import Collection, Query, collections
 from pipeline.columns import chunk_columns, document_columns
 from pipeline.index.namespace_index import NamespaceIndex
@@ -20,7 +20,7 @@ from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
 from pipeline.models import open_embedder
 from pipeline.ports import Embedder, WordVectors
-from pipeline.rows import ChunkRow, DocumentRow, Terms
+from pipeline.rows import Terms
 from pipeline.text.analyzer import hash_terms
 from pipeline.text.context_terms import context_expanded_terms
 
@@ -28,7 +28,6 @@ DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 THRESHOLDS = tuple(step / 10 for step in range(1, 10))
 RERANKED = 50
 DEEP = 100
-_NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -99,24 +98,12 @@ async def build_text_index(
     embedder: Embedder,
     documents_by_text: Sequence[tuple[str, str | None]] | None = None,
 ) -> NamespaceIndex:
-    """A namespace of these texts; `homes`: the document of each and its date, else each is one by itself."""
+    """A namespace of these texts; `documents_by_text`: document and date of each, else each is one by itself."""
     documents_by_text = (
         [(str(at), None) for at in range(len(texts))] if documents_by_text is None else documents_by_text
     )
     dated = dict(documents_by_text)
-    documents = [
-        DocumentRow(
-            key=key,
-            incarnation="s#0",
-            id=key,
-            seq=0,
-            content_seq=0,
-            created_at=_NOW,
-            updated_at=_NOW,
-            date=day,
-        )
-        for key, day in dated.items()
-    ]
+    documents = [document_row(key, date=day) for key, day in dated.items()]
     vectors = await embedder.embed_documents(texts)
     together: dict[str, list[int]] = {key: [] for key in dated}
     for at, (key, _) in enumerate(documents_by_text):
@@ -126,19 +113,7 @@ async def build_text_index(
         own = [texts[at] for at in places]
         terms |= zip(places, context_expanded_terms(own, [hash_terms(text) for text in own]), strict=True)
     chunks = [
-        ChunkRow(
-            id=str(at),
-            incarnation="s#0",
-            document=key,
-            position=at,
-            text=texts[at],
-            start=0,
-            end=len(texts[at]),
-            seq=0,
-            created_at=_NOW,
-            vector=vectors[at],
-            terms=terms[at],
-        )
+        chunk_row(key, at, texts[at], id=str(at), vector=vectors[at], terms=terms[at])
         for at, (key, _) in enumerate(documents_by_text)
     ]
     index = NamespaceIndex(document_columns(documents))

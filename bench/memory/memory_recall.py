@@ -5,11 +5,11 @@ Rows, vectors, ranking: the service's own, over a namespace in memory.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import accumulate, groupby
 from operator import attrgetter
 from statistics import mean
 
+from bench.doubles.sample_rows import chunk_row, document_row, memory_row
 from bench.memory.conversations import Conversation, Session
 from bench.memory.coverage import Extracted
 from pipeline.columns import chunk_columns, document_columns, memory_columns
@@ -18,14 +18,13 @@ from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.search_request_and_hits import Hit, RowKind, SearchRequest
 from pipeline.parsing.text_splitter import StructuredSplitter
 from pipeline.ports import Embedder
-from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
+from pipeline.rows import ChunkRow, MemoryRow
 from pipeline.text.analyzer import hash_terms
 from pipeline.text.context_terms import context_expanded_terms
 
 LIMIT, DEEP_LIMIT = 10, 100
 BUDGETS = (2_880, 8_000)
 """Characters: 720 and 2,000 tokens of four."""
-_NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -79,19 +78,7 @@ async def build_index(
         for session, session_passages in zip(conversation.sessions, sessions, strict=True)
         for passage in session_passages
     }
-    documents = [
-        DocumentRow(
-            key=key,
-            incarnation="s#0",
-            id=key,
-            seq=0,
-            content_seq=0,
-            created_at=_NOW,
-            updated_at=_NOW,
-            date=day,
-        )
-        for key, day in days.items()
-    ]
+    documents = [document_row(key, date=day) for key, day in days.items()]
     index = NamespaceIndex(document_columns(documents))
     index.chunks.add(chunk_columns(chunks))
     index.memories.add(memory_columns(rows))
@@ -124,13 +111,9 @@ async def _chunk_rows(passages: Sequence[_Passage], embedder: Embedder) -> list[
         for own in context_expanded_terms(texts, [hash_terms(text) for text in texts])
     ]
     return [
-        ChunkRow(
-            id=f"c{at}", incarnation="s#0", document=passage.document, position=at, text=passage.text,
-            start=passage.start,
-            end=passage.start + len(passage.text), seq=0, created_at=_NOW, vector=vectors[at], terms=terms[at],
-        )
+        chunk_row(passage.document, at, passage.text, passage.start, id=f"c{at}", vector=vectors[at], terms=terms[at])
         for at, passage in enumerate(passages)
-    ]  # fmt: skip
+    ]
 
 
 async def _memory_rows(
@@ -145,10 +128,8 @@ async def _memory_rows(
             key=attrgetter("origin"),
         )
         rows.append(
-            MemoryRow(
-                id=f"m{at}", incarnation="s#0", text=memory.text, sources=(home.document,), seq=0,
-                created_at=_NOW,
-                updated_at=_NOW, vector=vectors[at], terms=hash_terms(memory.text),
+            memory_row(
+                f"m{at}", memory.text, [home.document], vector=vectors[at], terms=hash_terms(memory.text),
                 start=memory.start - home.origin, end=memory.end - home.origin,
             )
         )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bench.doubles.sample_rows import chunk_row, document_row, memory_row
 from pipeline.index import namespace_index
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
@@ -18,7 +19,7 @@ from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
 from pipeline.index.segments import segment, segment_list
 from pipeline.index.snapshots.index_snapshots import SnapshotOptions
 from pipeline.ports import Embedder
-from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow
+from pipeline.rows import NamespaceRow
 from pipeline.store import Store, open_store
 from pipeline.text.analyzer import hash_terms
 from schemas.base import Metadata
@@ -55,17 +56,8 @@ class IndexHarness:
         **fields: Any,
     ) -> None:
         """A document with its passages as chunks."""
-        row = DocumentRow(
-            key=key,
-            incarnation=incarnation,
-            id=f"id-{key}",
-            seq=1,
-            content_seq=1,
-            created_at=NOW,
-            updated_at=NOW,
-            metadata=metadata or {},
-            **fields,
-        )
+        known = {"id": f"id-{key}", "seq": 1, "content_seq": 1, "metadata": metadata or {}}
+        row = document_row(key, incarnation, NOW, **known, **fields)
         await self.store.documents.update([key], lambda _key, _rows: [row])
         await self.set_chunks(key, *passages, incarnation=incarnation)
 
@@ -73,38 +65,18 @@ class IndexHarness:
         vectors = await self.embedder.embed_documents(passages)
         rows, start = [], 0
         for position, text in enumerate(passages):
-            row = ChunkRow(
-                id=f"{key}-{position}",
-                incarnation=incarnation,
-                document=key,
-                position=position,
-                text=text,
-                start=start,
-                end=start + len(text),
-                seq=1,
-                created_at=NOW,
-                vector=vectors[position],
-                terms=hash_terms(text),
-            )
-            rows.append(row)
+            known = {"incarnation": incarnation, "seq": 1, "created_at": NOW}
+            known |= {"vector": vectors[position], "terms": hash_terms(text)}
+            rows.append(chunk_row(key, position, text, start, **known))
             start += len(text)
         await self.store.chunks.update([key], lambda _key, _rows: rows)
 
     async def add_memory(
         self, memory_id: str, text: str, *sources: str, incarnation: str = INCARNATION, **fields: Any
     ) -> None:
-        row = MemoryRow(
-            id=memory_id,
-            incarnation=incarnation,
-            text=text,
-            sources=sources,
-            seq=1,
-            created_at=NOW,
-            updated_at=NOW,
-            vector=(await self.embedder.embed_documents([text]))[0],
-            terms=hash_terms(text),
-            **fields,
-        )
+        (vector,) = await self.embedder.embed_documents([text])
+        known = {"incarnation": incarnation, "seq": 1, "vector": vector, "terms": hash_terms(text)}
+        row = memory_row(memory_id, text, sources, NOW, **known, **fields)
         await self.store.memories.update([memory_id], lambda _id, _rows: [row])
 
     async def change_memory(self, memory_id: str, **fields: Any) -> None:

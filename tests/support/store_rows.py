@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.doubles.sample_rows import chunk_row, document_row, memory_row
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, ProvenanceEntry
 from pipeline.store import Store, open_locks, open_store
 from pipeline.store.lancedb.sharded_table import ShardedTable
@@ -66,16 +67,9 @@ async def merge_newest_fragments(table: ShardedTable[Any]) -> None:
 
 
 def document(name: str, incarnation: str = "alice#0", **fields: Any) -> DocumentRow:
-    row = DocumentRow(
-        key=document_key(incarnation, name),
-        incarnation=incarnation,
-        id=name,
-        seq=1,
-        content_seq=1,
-        created_at=EPOCH,
-        updated_at=EPOCH,
+    return document_row(
+        document_key(incarnation, name), incarnation, **{"id": name, "seq": 1, "content_seq": 1, **fields}
     )
-    return replace(row, **fields)
 
 
 def full_document() -> DocumentRow:
@@ -105,16 +99,15 @@ def full_document() -> DocumentRow:
 
 def chunk(parent: str, position: int, incarnation: str = "alice#0", text: str = "", **fields: Any) -> ChunkRow:
     text = text or f"passage {position}"
-    row = ChunkRow(
+    row = chunk_row(
+        parent,
+        position,
+        text,
         id=chunk_id(parent, position, text),
         incarnation=incarnation,
-        document=parent,
-        position=position,
-        text=text,
         start=position * 10,
         end=position * 10 + 10,
         seq=1,
-        created_at=EPOCH,
         vector=np.full(DIMENSIONS, position, np.float32),
         terms=np.arange(position, dtype=np.uint32),
         heading=None if position % 2 else "Heading",
@@ -123,18 +116,9 @@ def chunk(parent: str, position: int, incarnation: str = "alice#0", text: str = 
 
 
 def memory(text: str, sources: Sequence[str], incarnation: str = "alice#0", **fields: Any) -> MemoryRow:
-    row = MemoryRow(
-        id=memory_id(incarnation, text),
-        incarnation=incarnation,
-        text=text,
-        sources=tuple(sources),
-        seq=1,
-        created_at=EPOCH,
-        updated_at=EPOCH,
-        vector=np.full(DIMENSIONS, len(text), np.float32),
-        terms=np.array([1, 2, 2], np.uint32),
-    )
-    return replace(row, **fields)
+    vector, terms = np.full(DIMENSIONS, len(text), np.float32), np.array([1, 2, 2], np.uint32)
+    row = memory_row(memory_id(incarnation, text), text, sources, seq=1, vector=vector, terms=terms)
+    return replace(row, incarnation=incarnation, **fields)
 
 
 def full_memory(source: str) -> MemoryRow:

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from bench.doubles.sample_rows import chunk_row, memory_row
 from pipeline.rows import ChunkRow, MemoryRow
 from schemas.ids import document_key
-from tests.support.fakes import EPOCH
 
 ALICE = "alice#0"
 VECTOR = np.array([1, 0, 0, 0], dtype=np.float32)
@@ -20,32 +20,11 @@ def key(id_: str) -> str:
 
 def chunk(document: str, position: int = 0, text: str = "Ada lives in Berlin.") -> ChunkRow:
     """A chunk of one of alice's documents."""
-    return ChunkRow(
-        id=f"chunk-{document}-{position}",
-        incarnation=ALICE,
-        document=key(document),
-        position=position,
-        text=text,
-        start=0,
-        end=len(text),
-        seq=0,
-        created_at=EPOCH,
-        vector=VECTOR,
-        terms=TERMS,
-    )
+    id_ = f"chunk-{document}-{position}"
+    return chunk_row(key(document), position, text, id=id_, incarnation=ALICE, vector=VECTOR, terms=TERMS)
 
 
 def memory(id_: str, *documents: str, **fields: Any) -> MemoryRow:
     """A memory that these of alice's documents support."""
-    return MemoryRow(
-        id=id_,
-        incarnation=ALICE,
-        text=f"Fact {id_}",
-        sources=tuple(key(document) for document in documents),
-        seq=0,
-        created_at=EPOCH,
-        updated_at=EPOCH,
-        vector=VECTOR,
-        terms=TERMS,
-        **fields,
-    )
+    sources = [key(document) for document in documents]
+    return memory_row(id_, f"Fact {id_}", sources, **{"incarnation": ALICE, "vector": VECTOR, "terms": TERMS, **fields})

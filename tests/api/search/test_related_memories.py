@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from api.search.related_memories import related_memories
+from bench.doubles.sample_rows import memory_row
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
-from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow
+from pipeline.rows import DocumentRow, NamespaceRow
 from pipeline.text.analyzer import hash_terms
 from schemas.events import Relation
 from schemas.http.v5.memory_bodies import MemoryIncluded, RelatedMemoryWithDocument
@@ -42,14 +43,11 @@ class Home:
         at = EPOCH + timedelta(minutes=version)
         key = f"d{name}"
         document = DocumentRow(key, "alice#0", key, 0, 0, EPOCH, EPOCH, title=name, metadata={"n": name})
-        row = MemoryRow(name, "alice#0", f"Fact {name}", (key,), 0, at, at, np.zeros(4, np.float32), hash_terms(name))
+        fields = {"version": version, "relations": relations, "is_latest": is_latest, "incarnation": "alice#0"}
+        vector = np.zeros(4, np.float32)
+        row = memory_row(name, f"Fact {name}", [key], at, vector=vector, terms=hash_terms(name), **fields)
         self.documents.rows_by_key[key] = [document]
-        self.memories.rows_by_key[name] = [
-            MemoryRow(
-                **{field: getattr(row, field) for field in MemoryRow.__dataclass_fields__}
-                | {"version": version, "relations": relations, "is_latest": is_latest}
-            )
-        ]
+        self.memories.rows_by_key[name] = [row]
 
     async def ask(self, name: str, *include: str, limit: int = 10) -> MemoryIncluded:
         row = self.memories.rows_by_key[name][0]

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.doubles.sample_rows import document_row
 from pipeline.columns import document_columns
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.rows import DocumentRow
@@ -21,7 +22,7 @@ from schemas.filters import (
     SubstringMatch,
     matches,
 )
-from tests.support.index_harness import INCARNATION, NOW
+from tests.support.index_harness import INCARNATION
 
 FIELDS = st.sampled_from(["a", "b.c", "d-e"])
 STRINGS = st.sampled_from(["", "x", "X", "straße", "STRASSE", "1", "true", "xyz", 'q"\\', "猫"])
@@ -67,16 +68,7 @@ EXPRESSIONS: st.SearchStrategy[FilterExpression] = st.recursive(
 
 
 def _row(key: str, metadata: Metadata) -> DocumentRow:
-    return DocumentRow(
-        key=key,
-        incarnation=INCARNATION,
-        id=key,
-        seq=1,
-        content_seq=1,
-        created_at=NOW,
-        updated_at=NOW,
-        metadata=metadata,
-    )
+    return document_row(key, INCARNATION, metadata=metadata)
 
 
 def _agree(side: DocumentStore, documents: dict[str, Metadata], expression: Any) -> None:

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from bench.doubles.sample_rows import document_row
 from pipeline.columns import document_columns
 from pipeline.errors import OutageError
 from pipeline.index.segments import document_store
 from pipeline.index.segments.document_store import DocumentStore, StoredDocument
 from pipeline.index.segments.mmap_store import Arrays, MmapStore
 from pipeline.rows import DocumentRow
-from tests.support.index_harness import INCARNATION, NOW
+from tests.support.index_harness import INCARNATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +31,7 @@ class WatchedMmapStore(MmapStore):
 
 
 def _row(key: str) -> DocumentRow:
-    return DocumentRow(
-        key=key,
-        incarnation=INCARNATION,
-        id=key,
-        seq=1,
-        content_seq=1,
-        created_at=NOW,
-        updated_at=NOW,
-        title=f"of {key}",
-    )
+    return document_row(key, INCARNATION, title=f"of {key}")
 
 
 def _documents_in(side: DocumentStore) -> list[StoredDocument | None]:

@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.doubles.sample_rows import memory_row
 from pipeline.memory.versioning.memory_history import memories_as_of
 from pipeline.memory.versioning.provenance import EXPIRED_REASON, build_row
 from pipeline.rows import MemoryRow, ProvenanceEntry
@@ -42,18 +42,7 @@ def memory(
         forgotten_at=None if forgotten is None else day(forgotten),
         forget_reason=None if forgotten is None else reason,
     )
-    row = MemoryRow(
-        id=text,
-        incarnation="ada#0",
-        text=text,
-        sources=(),
-        seq=0,
-        created_at=day(since),
-        updated_at=day(since),
-        vector=np.zeros(0, np.float32),
-        terms=np.zeros(0, np.uint32),
-        is_inference=bool(derives),
-    )
+    row = memory_row(text, text, (), day(since), is_inference=bool(derives))
     built = build_row(row, [statement])
     assert built is not None
     return built
