@@ -16,6 +16,7 @@ from api.documentation import static_files as documentation
 from api.mcp import streamable_http_transport as mcp
 from api.middleware import exception_handlers
 from api.middleware.admission_control import AdmissionControlMiddleware, RequestLimits
+from api.middleware.request_middleware import RequestMiddleware
 from api.middleware.security_headers import SecurityHeaders
 from api.openapi.document import install_openapi
 from api.routes.extensions import (
@@ -126,7 +127,7 @@ def create_app(
         app.include_router(health_routes.asyncapi_router(asyncapi))
     app.add_middleware(AdmissionControlMiddleware, limits=limits or RequestLimits())
     https = public_url is not None and public_url.startswith("https://")
-    app.add_middleware(exception_handlers.RequestIdMiddleware, hardening=SecurityHeaders(https=https))
+    app.add_middleware(RequestMiddleware, hardening=SecurityHeaders(https=https))
     if cors_origins:
         app.add_middleware(
             CORSMiddleware,

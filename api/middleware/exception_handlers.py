@@ -2,31 +2,22 @@
 
 import json
 import logging
-import secrets
 from collections.abc import Mapping, Sequence
-from time import perf_counter
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.dependencies.app_state import CurrentAppState
 from api.errors.http_errors import ApiError
-from api.middleware.security_headers import SecurityHeaders
-from api.policies.token_bucket import RATE_LIMIT_SCOPE_KEY, RateLimitDecision
 from pipeline.errors import NotReadyError, RejectedError, RetryableError
-from pipeline.runtime import correlation, log_format
 from schemas.limits import BUCKET_PATTERN, NAMESPACE_PATTERN
 
 log = logging.getLogger(__name__)
 
-REQUEST_ID_HEADER = "x-request-id"
 MAX_VALIDATION_ISSUES = 20
 DEFAULT_RETRY_AFTER_SECONDS = 5
 """Retry-After where the duration of an outage is unknown."""
@@ -46,12 +37,12 @@ _PATTERN_MESSAGES = {
     NAMESPACE_PATTERN: "may have letters, digits, '_', ':' and '-' only",
     BUCKET_PATTERN: "may have small letters, digits, '_' and '-' only, and begins with a letter or a digit",
 }
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _STATUS_TITLES = {404: "Not found", 405: "Method not allowed"}
 
 
 def install_exception_handlers(app: FastAPI) -> None:
-    """Register the handlers; `RequestIdMiddleware` handles what they do not."""
+    """Register the handlers; `RequestMiddleware` handles what they do not."""
     app.add_exception_handler(ApiError, _handle_api_error)
     app.add_exception_handler(HTTPException, _handle_http_error)
     app.add_exception_handler(RequestValidationError, _handle_validation_error)
@@ -94,7 +85,7 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
 
 def _allowed_methods(request: Request) -> str:
     """Return the methods of all routes with this path, for the Allow header."""
-    scopes = {method: {**request.scope, "method": method} for method in _METHODS}
+    scopes = {method: {**request.scope, "method": method} for method in METHODS}
     return ", ".join(
         method
         for method, scope in scopes.items()
@@ -172,64 +163,3 @@ def _field_path(loc: Sequence[str | int], body: object) -> list[str | int]:
                 pass
         path.append(part)
     return path
-
-
-class RequestIdMiddleware:
-    """Outermost middleware: request id, security and rate-limit headers, metrics, 500 for unexpected errors."""
-
-    def __init__(self, app: ASGIApp, hardening: SecurityHeaders) -> None:
-        self._app = app
-        self._hardening = hardening
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        began = perf_counter()
-        request_id = _request_id(scope)
-        status = 0
-
-        async def send_with_headers(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                MutableHeaders(scope=message)[REQUEST_ID_HEADER] = request_id
-                self._hardening.apply(message)
-                decision: RateLimitDecision | None = scope.get(RATE_LIMIT_SCOPE_KEY)
-                if decision is not None:
-                    message["headers"].extend(decision.headers())
-            await send(message)
-
-        with correlation.correlation_scope(correlation.Correlation(default=request_id)):
-            try:
-                await self._app(scope, receive, send_with_headers)
-            except ClientDisconnect:
-                log.debug("Client of request %s disconnected.", request_id)
-            except Exception:  # process boundary: the caller gets a request id, the log the traceback
-                log.exception("Request %s failed: %s %s", request_id, scope["method"], _route_template(scope))
-                if not status:
-                    answer = error_response(500, "Internal error", f"See the service's log for request {request_id}.")
-                    await answer(scope, receive, send_with_headers)
-            _record_request(scope, status, perf_counter() - began)
-
-
-def _record_request(scope: Scope, status: int, seconds: float) -> None:
-    """Count and log a finished request; status 0: the client disconnected first."""
-    method, route = scope["method"], _route_template(scope)
-    serving: CurrentAppState | None = getattr(scope["app"].state, "recollect", None)
-    if serving is not None:
-        serving.state.metrics.observe_request(method if method in _METHODS else "other", route, status, seconds)
-    if log_format.ACCESS_LOGGER.isEnabledFor(logging.INFO):
-        log_format.access_log("answered", method=method, route=route, status=status, seconds=round(seconds, 6))
-
-
-def _route_template(scope: Scope) -> str:
-    """Return the route's path template; actual paths would make one metric label per document."""
-    return getattr(scope.get("route"), "path", "unknown")
-
-
-def _request_id(scope: Scope) -> str:
-    given: str = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
-    if 0 < len(given) <= 128 and all(char.isalnum() or char in "-_.:" for char in given) and given.isascii():
-        return given
-    return f"req_{secrets.token_hex(12)}"

@@ -1,0 +1,80 @@
+"""Outermost middleware: request id, security headers, metrics and access log of each request; 500 where it fails."""
+
+import logging
+import secrets
+from time import perf_counter
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.dependencies.app_state import CurrentAppState
+from api.middleware.exception_handlers import METHODS, error_response
+from api.middleware.security_headers import SecurityHeaders
+from api.policies.token_bucket import RATE_LIMIT_SCOPE_KEY, RateLimitDecision
+from pipeline.runtime import correlation, log_format
+
+log = logging.getLogger(__name__)
+
+_REQUEST_ID_HEADER = "x-request-id"
+
+
+class RequestMiddleware:
+    """Adds its headers to each response, those of rate limits too, and answers unexpected errors."""
+
+    def __init__(self, app: ASGIApp, hardening: SecurityHeaders) -> None:
+        self._app = app
+        self._hardening = hardening
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = perf_counter()
+        request_id = _request_id(scope)
+        status = 0
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[_REQUEST_ID_HEADER] = request_id
+                self._hardening.apply(message)
+                decision: RateLimitDecision | None = scope.get(RATE_LIMIT_SCOPE_KEY)
+                if decision is not None:
+                    message["headers"].extend(decision.headers())
+            await send(message)
+
+        with correlation.correlation_scope(correlation.Correlation(default=request_id)):
+            try:
+                await self._app(scope, receive, send_with_headers)
+            except ClientDisconnect:
+                log.debug("Client of request %s disconnected.", request_id)
+            except Exception:  # process boundary: the caller gets a request id, the log the traceback
+                log.exception("Request %s failed: %s %s", request_id, scope["method"], _route_template(scope))
+                if not status:
+                    answer = error_response(500, "Internal error", f"See the service's log for request {request_id}.")
+                    await answer(scope, receive, send_with_headers)
+            _record_request(scope, status, perf_counter() - began)
+
+
+def _record_request(scope: Scope, status: int, seconds: float) -> None:
+    """Count and log a finished request; status 0: the client disconnected first."""
+    method, route = scope["method"], _route_template(scope)
+    serving: CurrentAppState | None = getattr(scope["app"].state, "recollect", None)
+    if serving is not None:
+        serving.state.metrics.observe_request(method if method in METHODS else "other", route, status, seconds)
+    if log_format.ACCESS_LOGGER.isEnabledFor(logging.INFO):
+        log_format.access_log("answered", method=method, route=route, status=status, seconds=round(seconds, 6))
+
+
+def _route_template(scope: Scope) -> str:
+    """Return the route's path template; actual paths would make one metric label per document."""
+    return getattr(scope.get("route"), "path", "unknown")
+
+
+def _request_id(scope: Scope) -> str:
+    given: str = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
+    if 0 < len(given) <= 128 and all(char.isalnum() or char in "-_.:" for char in given) and given.isascii():
+        return given
+    return f"req_{secrets.token_hex(12)}"
