@@ -89,8 +89,7 @@ class FileParser:
         if kind == "email":
             return await self._parse_in_worker(kind, data, upload.filename)  # its parts have charsets of their own
         text = await _run_in_thread_if_large(len(data), lambda: decode(data, upload.mime_type))
-        if len(text) > MAX_TEXT_CHARS:
-            raise ParsingError(_too_long_message(len(text)))
+        _require_allowed_length(len(text))
         if kind is None:
             kind = await _run_in_thread_if_large(len(text), lambda: _detect_text_file_kind(text, upload))
         return await self._parse_textual(kind, text, upload.filename)
@@ -130,8 +129,7 @@ class FileParser:
         return await self._parse_textual(detect_text_kind(text), text, upload.filename)
 
     async def _parse_textual(self, kind: str, text: str, filename: str | None) -> ParsedDocument:
-        if len(text) > MAX_TEXT_CHARS:
-            raise ParsingError(_too_long_message(len(text)))
+        _require_allowed_length(len(text))
         if kind in PARSER_MIME_TYPES:
             return await self._parse_in_worker(kind, text.encode(errors="replace"), filename)
         if is_calendar(text):
@@ -149,8 +147,7 @@ class FileParser:
         text = strip_blank(parsed.text.replace("\x00", ""))
         if not text.strip():
             raise EmptyFileError(_EMPTY_REASONS.get(kind, f"No text was found in the {kind} file."))
-        if len(text) > MAX_TEXT_CHARS:
-            raise ParsingError(_too_long_message(len(text)))
+        _require_allowed_length(len(text))
         own_title = parsed.subject if kind == "email" else parsed.title
         metadata_title = page_title(data) if kind == "webpage" else own_title
         return ParsedDocument(
@@ -171,16 +168,14 @@ class FileParser:
                     texts.append(f"# {file.name}\n\n{await self._parse_member(file, upload, left)}")
                 except ParsingError as error:
                     problem = str(error)
-            if (length := sum(map(len, texts))) > MAX_TEXT_CHARS:
-                raise ParsingError(_too_long_message(length))
+            _require_allowed_length(sum(map(len, texts)))
             if problem is not None:
                 unread.append(f"- {file.name}: {problem}")
         if not texts:
             reasons = "; ".join(line.removeprefix("- ") for line in unread[:3]) or "it is empty"
             raise ParsingError(f"The archive holds no file that can be read: {reasons}")
         text = "\n\n".join([*texts, *(["# Files that were not read", "\n".join(unread)] if unread else [])])
-        if len(text) > MAX_TEXT_CHARS:
-            raise ParsingError(_too_long_message(len(text)))
+        _require_allowed_length(len(text))
         return ParsedDocument(text=text, type="markdown", title=upload.filename)
 
     async def _parse_member(self, file: ArchiveFile, upload: Upload, left: "_ArchiveLimits") -> str:
@@ -281,8 +276,7 @@ async def _unpack(data: bytes, left: _ArchiveLimits) -> list[ArchiveFile]:
 
 def _recognized(kind: str, text: str, upload: Upload, parsed: ParsedDocument | None = None) -> ParsedDocument:
     text = strip_blank(text.replace("\x00", ""))
-    if len(text) > MAX_TEXT_CHARS:
-        raise ParsingError(_too_long_message(len(text)))
+    _require_allowed_length(len(text))
     title = parsed.title if parsed else None
     return ParsedDocument(text=text, type=kind, title=title or document_title(text, kind, filename=upload.filename))
 
@@ -307,8 +301,7 @@ def _drawing(data: bytes, upload: Upload) -> ParsedDocument:
     text = svg_text(data)
     if not text:
         raise ParsingError("The drawing holds no title, description or label. Send its text, or an image of it.")
-    if len(text) > MAX_TEXT_CHARS:
-        raise ParsingError(_too_long_message(len(text)))
+    _require_allowed_length(len(text))
     return ParsedDocument(text=text, type="image", title=document_title(text, "image", filename=upload.filename))
 
 
@@ -356,11 +349,12 @@ def _parser_error_message(kind: str, detail: str) -> str:
     return f"The {kind} file can't be read: it is damaged, or of another type ({_OBJECT.sub('', detail)[:200]})."
 
 
-def _too_long_message(characters: int) -> str:
-    return (
-        f"The text has {characters:,} characters; a document may have {MAX_TEXT_CHARS:,}. "
-        "Split it into several documents."
-    )
+def _require_allowed_length(characters: int) -> None:
+    if characters > MAX_TEXT_CHARS:
+        raise ParsingError(
+            f"The text has {characters:,} characters; a document may have {MAX_TEXT_CHARS:,}. "
+            "Split it into several documents."
+        )
 
 
 def _detect_text_file_kind(text: str, upload: Upload) -> str:
