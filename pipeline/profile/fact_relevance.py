@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 
 from pipeline.text.english_verbs import is_finite, is_past
+from pipeline.text.statement_words import has_change_word, relative_in_subject
 from pipeline.text.temporal_expressions import resolve_dates
 
 MAX_CHANGE_AGE_DAYS = 60
@@ -24,11 +25,14 @@ _BIOGRAPHY = re.compile(
     r"(?:was|were) (?:born|promoted|diagnosed|raised)|"
     r"grew up|graduated|retired|(?:got|is|are|was) (?:married|engaged|divorced|widowed)|married|divorced|died|"
     r"founded|inherited|"
-    r"has been an?|used to)\b"
+    r"has been an?|used to|"
+    r"got (?:an?|the) (?:[\w-]+ ){0,2}(?:job|position|role|apprenticeship|internship|degree|licen[cs]e))\b"
 )
 """Events that made somebody what they are."""
 _ENDURING = re.compile(
     r" (?:is|are) \d{1,3}\b| is [A-Z][\w'-]+, \d{1,3}\b|"
+    r" is (?:an? |the )?(?:(?!late|ready|sick|out|off|short|full|excited|nervous|sad)[a-z-]+ ){1,4}(?:of|at|for) |"
+    r"^User's (?:home|flat|apartment|house|address|car|school|team|gym) is\b|"
     r"\b(?:no longer|any ?more|never|doesn't|don't|can't|cannot|hasn't|stopped|(?:decided to )?quit|gave up|"
     r"is off|always|usually|"
     r"every (?:day|week|month|morning|evening|night|other|[A-Z]\w+day)|on (?:[A-Z]\w+days)|daily|weekly|twice a|"
@@ -38,6 +42,9 @@ _ENDURING = re.compile(
     r"disease|allerg\w+|insomnia|adhd|tattoo|car|van|house|flat|shop|company|restaurant|farm|garden|licen[cs]e))\b"
 )
 """Habits, conditions, possessions and what somebody gave up."""
+_UNTIL = re.compile(r"\b(?:until|till)\b")
+_FOREIGN = re.compile(r"User: ")
+"""A statement in another language."""
 _OPEN_END = re.compile(r"\b(?:since|born|birthday|anniversary|every|each|annual(?:ly)?|yearly|\w+days)\b")
 _CHANGE = re.compile(
     r"\b(?:start(?:ed|s)|began|left|lost|passed|failed|broke up|split up|hired|fired|launched|opened|sold|"
@@ -55,6 +62,7 @@ _TRANSIENT = re.compile(
     r"has a cold|stuck|late|waiting|for (?:\w+ )?(?:days?|weeks?))\b"
 )
 _LONG_WISH = re.compile(r"\b(?:wants|hopes|dreams|plans|intends) (?:to|of)\b")
+_PREGNANT = re.compile(r"\bis (?:\w+ )?(?:pregnant|expecting)\b")
 _PERFECT = re.compile(r"^[\w' ]{2,60}? (?:has|have) (?:just |already )?(?!need)\w+ed\b")
 _WISH = frozenset(
     {"wants", "needs", "hopes", "plans", "intends", "starts", "begins", "leaves", "arrives", "flies", "travels"}
@@ -86,8 +94,12 @@ def is_lasting(text: str, *, is_static: bool) -> bool:
     >>> is_lasting("User is 29", is_static=False), is_lasting("User has an exam on May 12", is_static=True)
     (True, False)
     """
+    if _UNTIL.search(text):
+        return False
     if _BIOGRAPHY.search(text):
         return True
+    if _FOREIGN.match(text):
+        return is_static or (relative_in_subject(text) != "" and not has_change_word(text))
     if _DATED.search(text) and not _OPEN_END.search(text):
         return False
     if is_static:
@@ -113,7 +125,7 @@ def is_current(text: str, stated_on: date, reference: date, today: date) -> bool
         last = max(ends) + timedelta(days=6 if "the week of" in text else 0)
         if last >= stated_on or _YEAR.search(text):
             return last >= today
-    elif _LONG_WISH.search(text):
+    elif _LONG_WISH.search(text) or _PREGNANT.search(text):
         return age <= MAX_WISH_AGE_DAYS
     return age <= (MAX_TRANSIENT_AGE_DAYS if _TRANSIENT.search(text) else MAX_CHANGE_AGE_DAYS)
 

@@ -31,7 +31,8 @@ _IDENTITY = re.compile(
     r"^(?:\S+ ){1,4}?(?:is called|name is|is named|goes by|asks:|wants to be called|"
     r"(?:now |currently )?(?:lives|is based|resides) in|"
     r"(?:now |currently )?works (?:at|as|for)|is (?:a|an) [\w ]+ (?:at|by profession)|is from|was born|"
-    r"comes from|grew up|is (?:now )?married|is \d+\b|turned \d+|is (?:severely )?(?:allergic|vegetarian|vegan|"
+    r"comes from|grew up|is (?:now )?married|is (?:[\w'-]+, )?\d+\b|"
+    r"turned \d+|is (?:severely )?(?:allergic|vegetarian|vegan|"
     r"diabetic|"
     r"\w+[- ]intolerant|intolerant)|can't (?:eat|have)|doesn't eat|has (?:asthma|diabetes|epilepsy)|"
     r"has been an? [\w ]+ (?:at|in|for)|has (?:a|an|two|three|four|\d+) (?:\w+ )?(?:"
@@ -140,9 +141,9 @@ def _pack_priority(kind: N, strength: N, worth: N, recent: N) -> N:
 
 
 def _statement_rank(text: str) -> int:
-    """Return 2 for identity, 1 for plain statements, 0 otherwise."""
+    """Return 3 for identity, 2 for that of relatives and things, 1 for plain statements, 0 otherwise."""
     if _IDENTITY.match(text):
-        return 2
+        return 3 - text.partition(" ")[0].endswith("'s")
     return int(_SIMPLE_STATEMENT.match(text) is not None and text.count(" ") < _MAX_SIMPLE_STATEMENT_WORDS)
 
 

@@ -45,7 +45,7 @@ _NOT_NAMES = word_set(
     "tuesday wednesday thursday friday saturday sunday january february march july september october november december "
     "what why how who where when plan mood sleep food work weight todos done doing blocked next yesterday today "
     "tomorrow breakfast brunch lunch dinner supper snack meeting standup morning noon afternoon evening night present "
-    "absent blockers"
+    "absent blockers journal diary log"
 )
 _CHANNEL = re.compile(r"#[\w-]+$")
 _MIN_TURN_SHARE = 0.6

@@ -9,6 +9,8 @@ MIN_PROBABILITY = 0.55
 """Probability from which a statement is replaced."""
 _CIRCUMSTANCES = frozenset({"denied", "other names", "passing", "older tells of change", "most words shared"})
 """Features that say nothing without another one."""
+_MANY = 100
+"""What is no count any more, but a year or a type: `a 2009 Hilux`."""
 _TRAVELS = frozenset(map(stem, ("going", "goes", "flying", "flies", "travelling", "visiting")))
 _ONE_AT_A_TIME = frozenset(map(stem, ("school", "job", "university", "college", "position", "role", "grade")))
 _BIAS = -2.46
@@ -154,7 +156,7 @@ def _things(old: Statement) -> dict[str, frozenset[str]]:
 
 def _match(phrases: tuple[Phrase, ...], things: dict[str, frozenset[str]], old: Statement) -> bool:
     """Return whether one of these phrases names one of the things, and no other kind of it, nor one of several."""
-    several = {unit for unit, digits in old.figures if digits not in ("1", "0")}
+    several = {unit for unit, digits in old.figures if digits.isdigit() and 1 < int(digits) < _MANY}
     return any(
         phrase.head in things and phrase.modifiers <= old.words and (phrase.is_plural or phrase.head not in several)
         for phrase in phrases

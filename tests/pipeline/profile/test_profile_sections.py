@@ -59,6 +59,14 @@ def test_names_have_capitals_of_any_script() -> None:
     assert names_in("User knows \u00c9lodie and \u00e9clairs") == {"\u00c9lodie"}
 
 
+def test_who_somebody_is_precedes_who_their_relatives_are() -> None:
+    own, relative = (
+        section_fact("User is Amos, 67", static=True),
+        section_fact("User's grandson Sipho is 15", static=True),
+    )
+    assert shown_texts(relative, own)[0] == [own.text, relative.text]
+
+
 def test_plain_statements_precede_long_ones() -> None:
     static, _ = shown_texts(
         section_fact("Showing what she made is the best thing ever for Ada", 0, static=True),
@@ -120,6 +128,12 @@ def test_only_what_is_not_over_goes_on(text: str, told_days_ago: float, is_shown
         ("User stopped eating meat", True),
         ("User has asthma", True),
         ("User volunteers at the food bank on Wednesdays", True),
+        ("User is chair of the tenants' association", True),
+        ("User is a paralegal at a small law firm", True),
+        ("User got the apprenticeship at Hargreaves", True),
+        ("User: Meine Tochter Svenja wohnt in Bremen", True),
+        ("User's grandson stays with User until Christmas", False),
+        ("User is late for the meeting", False),
         ("User is on parental leave from May 18 to June 12", False),
         ("User has an interview at Spotify on September 15", False),
         ("User hasn't smoked for two weeks", False),
