@@ -1,7 +1,8 @@
-"""`python -m bench.memory.short_statements`: how many short statements form the memory they should, and no other.
+"""`python -m bench.memory.short_statements`: how many facts of short statements form a memory, and what else does.
 
-*formed*: a memory holds the words it should; *other*: there are only memories that do not; *wrong*: one is formed of
-a question, a task or a heading. `--show` prints what is not as it should be, of the open half only.
+*formed*: a memory holds the words of the fact; *other*: there are only memories that do not; *wrong*: documents of
+which a memory states what it must not: a question, a task, a heading, a fact of somebody else. `--show` prints what
+is not as it should be, of the open half only.
 """
 
 import argparse
@@ -19,16 +20,16 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m bench.memory.short_statements", description=__doc__)
     options.add_argument("--show", action="store_true", help="print what is not as it should be, of the open half")
     chosen = options.parse_args()
-    print("| half | statements | formed | other | none | no statements | wrong |\n|---|---:|---:|---:|---:|---:|---:|")
+    print("| half | facts | formed | other | none | could be wrong | wrong |\n|---|---:|---:|---:|---:|---:|---:|")
     for name in get_args(StatementSet):
         found = [
             (said, [fact.text for fact in extract_facts(said.document, _SAID_ON)]) for said in short_statements(name)
         ]
-        stated = [(said, memories) for said, memories in found if said.expected]
-        formed = sum(said.is_met_by(memories) for said, memories in stated)
-        none = sum(not memories for _, memories in stated)
-        wrong = sum(bool(memories) for said, memories in found if not said.expected)
-        counts = (len(stated), formed, len(stated) - formed - none, none, len(found) - len(stated), wrong)
+        stated = sum(len(said.facts) for said, _ in found)
+        formed = sum(said.facts_met_by(memories) for said, memories in found)
+        none = sum(len(said.facts) for said, memories in found if not memories)
+        risky = [said.is_wronged_by(memories) for said, memories in found if said.forbidden or not said.facts]
+        counts = (stated, formed, stated - formed - none, none, len(risky), sum(risky))
         print(f"| {name} | {' | '.join(map(str, counts))} |")
         for said, memories in found if chosen.show and name.endswith("open") else ():
             if not said.is_met_by(memories):

@@ -1,27 +1,40 @@
-"""Short statements as people type them: answers to an assistant's questions, notes, fragments, in four languages."""
+"""Short statements as people type them: answers to an assistant's questions, notes, fragments, in many languages."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 _FOLDER = Path(__file__).parent
-StatementSet = Literal["open", "locked", "voices_open", "voices_locked"]
-"""Every second one of each kind is locked; *voices* are in ten languages, divided by hash."""
+StatementSet = Literal["open", "locked", "voices_open", "voices_locked", "mixed_open", "mixed_locked"]
+"""Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
+minutes, chats and journals with several facts each."""
 _NOTHING = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class ShortStatement:
-    """A document, and the words that one of its memories has to hold; `expected` is empty if it should form none."""
+    """A document, the words of each fact that one of its memories has to state, and words that none holds together.
+
+    Where there are no facts and no forbidden words, it should form no memory at all.
+    """
 
     document: str
-    expected: tuple[str, ...]
+    facts: tuple[tuple[str, ...], ...]
+    forbidden: tuple[tuple[str, ...], ...]
+
+    def facts_met_by(self, memories: list[str]) -> int:
+        """Return how many of the facts are stated."""
+        return sum(any(_holds(memory, words) for memory in memories) for words in self.facts)
+
+    def is_wronged_by(self, memories: list[str]) -> bool:
+        """Return whether a memory states what nobody said, or what is no fact of them."""
+        if not self.facts and not self.forbidden:
+            return bool(memories)
+        return any(_holds(memory, words) for memory in memories for words in self.forbidden)
 
     def is_met_by(self, memories: list[str]) -> bool:
         """Return whether the memories are what the document should form."""
-        if not self.expected:
-            return not memories
-        return any(all(word.casefold() in memory.casefold() for word in self.expected) for memory in memories)
+        return self.facts_met_by(memories) == len(self.facts) and not self.is_wronged_by(memories)
 
 
 def short_statements(name: StatementSet) -> list[ShortStatement]:
@@ -32,5 +45,11 @@ def short_statements(name: StatementSet) -> list[ShortStatement]:
 
 def _parsed(line: str) -> ShortStatement:
     document, _, words = line.rpartition(" | ")
-    expected = () if words == _NOTHING else tuple(words.split(", "))
-    return ShortStatement(document.replace(" / ", "\n"), expected)
+    parts = [] if words == _NOTHING else words.split("; ")
+    facts = tuple(tuple(part.split(", ")) for part in parts if not part.startswith("!"))
+    forbidden = tuple(tuple(part[1:].split(", ")) for part in parts if part.startswith("!"))
+    return ShortStatement(document.replace(" / / ", "\n\n").replace(" / ", "\n"), facts, forbidden)
+
+
+def _holds(memory: str, words: tuple[str, ...]) -> bool:
+    return all(word.casefold() in memory.casefold() for word in words)
