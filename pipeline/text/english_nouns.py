@@ -32,7 +32,8 @@ _SHARED = word_set(
 """What things and others have too."""
 _OF_WRITER = word_set(
     "salary appointment interview flight train meeting exam deadline shift scan visa cold fever flu surgery package "
-    "delivery back knee marathon phone insurance prescription budget income role timezone"
+    "delivery back knee marathon phone insurance prescription budget income role timezone membership subscription "
+    "passport licence license mortgage loan thesis cholesterol ankle shoulder wrist"
 )
 """What is the writer's own as a subject: `flight is delayed`, but not as a field: `Package: numpy`."""
 OwnNoun = Literal["own", "shared", "subject"]

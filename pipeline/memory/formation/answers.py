@@ -92,7 +92,7 @@ def answered(asked: str, answer: str) -> list[str]:
     `asked`: what was said before; only a single question is understood.
 
     >>> answered("Where do you work?", "At Siemens now"), answered("Any allergies?", "shellfish")
-    (['I work At Siemens now'], ['My allergies: shellfish'])
+    (['I work at Siemens now'], ['My allergies: shellfish'])
     """
     questions = _QUESTION.findall(asked)
     if len(questions) != 1 or not asked.rstrip().endswith("?"):
@@ -171,6 +171,7 @@ def _of_verb(question: str, said: str) -> str | None:
         if not is_past(verb.partition(" ")[0]):
             return None
     is_bare_place = match["wh"].lower() == "where" and not _PLACED.match(said)
+    said = said[:1].lower() + said[1:] if _PLACED.match(said) else said
     place = _PREPOSITIONS.get(verb.rpartition(" ")[2].lower(), "in ") if is_bare_place else ""
     return " ".join(filter(None, (_SUBJECTS[be], verb, f"{place}{said}")))
 

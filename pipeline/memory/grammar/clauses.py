@@ -206,6 +206,11 @@ def _is_aside(child: "Token", head: "Token") -> bool:
         return False
     if child.dep_ == "advcl" and child.lemma_ in ("speak", "talk", "chat", "see"):
         return True
+    is_order = child.tag_ == "VB" and not any(
+        part.dep_ in SUBJECTS or part.dep_ == "mark" or part.lower_ == "to" for part in child.children
+    )
+    if child.dep_ == "advcl" and is_order and child.lemma_.lower() not in _UNREAL:
+        return True  # `don't call before 10 I work nights`
     after = child.right_edge.nbor()
     is_apart = after.text == "," and after.i < subject.left_edge.i
     is_marked = any(part.dep_ in ("mark", "advmod", "aux") for part in child.children)

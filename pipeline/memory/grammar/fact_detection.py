@@ -43,7 +43,8 @@ _FIELDS = re.compile(r"(?:^|\s)[A-Z]\w+: ")
 _IRONY = re.compile(
     r"^(?:(?:oh|lol|haha\w*|well|hah|pfft?|hm+|and|but)[,!.]* )*(?:yeah,? (?:sure|right|totally|of course|obviously)|"
     r"(?:sure|right|totally|obviously),? and (?=(?:i|we)\b)|oh (?:sure|totally|absolutely|definitely|of course)[, ]|as "
-    r"if\b|because obviously)|\U0001f644|(?:^|\s)/s[.!]*$|\bsaid no one\b|\bin my dreams\b|\bi (?:just )?dream(?:t|ed) "
+    r"if\b|because obviously|oh (?:great|joy|lovely),? another)|"
+    r"\U0001f644|(?:^|\s)/s[.!]*$|\bsaid no one\b|\bin my dreams\b|\bi (?:just )?dream(?:t|ed) "
     r"(?!of\b|about\b)|^dream(?:t|ed) (?!of\b|about\b)",
     re.IGNORECASE,
 )

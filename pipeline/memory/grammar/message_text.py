@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_words
-from pipeline.text.english_nouns import PARENTS, is_plural, own_noun
+from pipeline.text.english_nouns import KIN, PARENTS, is_plural, own_noun
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
 
 _OPENING = re.compile(
@@ -23,7 +23,10 @@ _OPENING = re.compile(
     r")?(?:note|remember|keep in mind|bear in mind|be aware|don't forget) that|remind me(?: that)?(?= ?:)|just so you "
     r"know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|(?:(?:a|ok|okay|small|quick|big|little|life|job|"
     r"another|some|good|great|bad|sad|fun|random|minor|tiny|status) )*(?:update|news|correction|edit|note|fact|"
-    r"reminder|heads[ -]up|ps|p\.s\.?)(?= ?[:,-])|good news|bad news)(?: (?:so much|a lot|a bunch|a ton|again|there|"
+    r"reminder|heads[ -]up|ps|p\.s\.?|journal|diary|log|action|decision|result|all|team|everyone|folks)(?= ?[:,-])|"
+    r"dear diary|note to self|so?rry late reply|(?:\d{1,2}\.? (?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|"
+    r"dec)[a-z]*|(?:mon|tues|wednes|thurs|fri|satur|sun)day)(?= ?[.:])|good news|bad news)"
+    r"(?: (?:so much|a lot|a bunch|a ton|again|there|"
     r"all|guys|everyone|everybody|team))?(?:[,!.:;\s\u2013\u2014-]+|$))+",
     re.IGNORECASE,
 )
@@ -109,11 +112,9 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
             r"\1's",
         ),
         ("fave", r"\bfave\b", "favorite"),
-        (
-            "im",
-            r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but|now|yea|yes|lol) )|(?<=\bso )|(?<=\b(?:that|yeah) ))im(?= )",
-            "I'm",
-        ),
+        ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]))", "I'm"),
+        ("its ", r"\bits (?=(?:an?|the|my|our|not|been|just|really|so|me|going|too)\b)", "it's "),
+        ("expecting", r"\bexpecting(?=$|[.!,;]| (?:again|in)\b)", "expecting a baby"),
         ("ive", r"(?<![\w'])ive(?= )", "I've"),
         ("id", r"^id(?= (?:like|love|prefer|rather))", "I'd"),
         ("nt", r"\b(do|does|did|is|are|was|were|have|has|had|wo|ca|could|would|should)nt\b", r"\1n't"),
@@ -144,7 +145,7 @@ _HAD = re.compile(
 )
 """Pasts that English verbs are not known by, before an object."""
 _BEEN = re.compile(rf"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed|{_STATES})\b")
-_PASSIVE = re.compile(r"\s+(?:by|as|in(?! (?:my|our|the|an?|with|together)\b))\b")
+_PASSIVE = re.compile(r"\s+(?:by|as|in(?! (?:my|our|the|an?|with|together|yesterday|today|last|on)\b))\b")
 _HEADING = re.compile(r" (?:lists?|notes?|plans?|tips|ideas|schedule|guide|hours)\b")
 """What follows a gerund in a heading: `Shopping list`."""
 _NO_ACTS = word_set("was were had did felt put let read set cut said")
@@ -186,9 +187,12 @@ _WITHOUT = re.compile(
 )
 """How long somebody has done without: `6 weeks without a cigarette`."""
 _INTRODUCTION = re.compile(
-    r"^(?:it'?s|this is) (?P<name>[A-Z][a-z]+) here$|^(?:I go by|(?:people|friends|everybody|everyone) calls? me) "
+    r"^(?:(?:[Hh]i|[Hh]ey|[Hh]ello|[Hh]iya|[Yy]o)(?: there)?[,!. ]+)?(?:[Ii]t'?s|[Tt]his is) (?P<me>me(?: again)?,? )?"
+    r"(?!\w+day\b|Christmas|Easter)(?P<name>[A-Z]\w+)(?P<here> here| again)?(?=$|[.,!]| from\b)|"
+    r"^(?:I go by|(?:people|friends|everybody|everyone) calls? me) "
     r"(?P<called>[A-Z][\w'-]+)$"
 )
+"""How people say who they are: `hey its Joe`, `it's me, Ann`, `it's Joe here`; `it's Rome` names something else."""
 _NAME_FIRST = re.compile(r"^(?P<name>my name is [\w'-]+), (?=(?:I|my|we)\b)", re.IGNORECASE)
 """A name and a second statement behind a comma, which the parser takes for one: `my name is Maya, I'm 33`."""
 _SECOND_NAME = re.compile(r"(?<=\w) and(?P<second> [A-Z]\w+ (?P<verb>[a-z]+s))\b")
@@ -264,7 +268,12 @@ _NAMED_NEXT = re.compile(
 _HEDGED = re.compile(r"\b(?:maybe|perhaps|if|might|may|could|should|would|when)\b", re.IGNORECASE)
 _OWN_WORDS = re.compile(r"\b(?:I|we|my|our)\b", re.IGNORECASE)
 _BACK = re.compile(r"^(?=(?:finally |already )?(?:back|home|out) (?:from|of) )", re.IGNORECASE)
-_NO_LONGER = re.compile(r"^(?=no longer (?:on|in|at|with|an?|[a-z]{3,}ing)\b)", re.IGNORECASE)
+_NO_LONGER = re.compile(
+    r"^(?=no longer (?:on|in|at|with|an?|[a-z]{3,}ing)\b|(?:back )?(?:on|off) (?!(?:sale|offer|display|show|hold|time|"
+    r"top|average|air|stage|track|the|that|this|an?)\b)(?:[a-z]+ ){1,3}?(?:until|since|for|again|this|next)\b)",
+    re.IGNORECASE,
+)
+"""States whose speaker is left out: `no longer on keto`, `on antibiotics until Friday`."""
 _FIGURE = re.compile(
     r"^(?P<what>[a-z]{3,}(?: [a-z]{3,})?)(?: is|'s) (?=(?:now |at |up to |down to )?[$\u20ac\u00a3]?\d)"
 )
@@ -272,6 +281,18 @@ _FIGURE = re.compile(
 _NOT_NOUNS = english_words("no_weekly_things")
 _NOT_OWN = english_words("no_own_things")
 _NOT_OWN_NOUNS = word_set("they i we he you my and but so then not if as mom mum dad everyone someone somebody people")
+_UNDERGONE = re.compile(
+    r"^(?P<what>[a-z]+(?: [a-z]+){0,2}) (?P<done>[a-z]{3,}ed|stolen|sold|broken|lost|gone|paid)"
+    r"(?= (?:to|until|from|on|in|at|by|yesterday|today|again|now|last)\b|[.!]*$)",
+    re.IGNORECASE,
+)
+"""What was done to a thing of the writer's, without an auxiliary: `gym membership cancelled`."""
+_TOLD = re.compile(
+    r"^(?:(?:my|our|the) )?(?:doctor|doc|gp|dentist|vet|midwife|consultant|optician|physio|nurse) (?:just )?"
+    r"(?:said|says|told me|tells me|confirmed)(?: that)? (?=(?:I|I'm|I've|my|our)\b)",
+    re.IGNORECASE,
+)
+"""Who is believed in what they say of the writer."""
 _WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
 _HEDGE = re.compile(r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my favou?rite\b)", re.IGNORECASE)
 
@@ -290,7 +311,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     for hint, pattern, written in _SPELLING:
         if hint in folded:
             text = pattern.sub(written, text)
-    text = _TRAILING.sub("", _LAUGHTER.sub("", _TELL_NOBODY.sub("", text)))
+    text = _TRAILING.sub("", _LAUGHTER.sub("", _TELL_NOBODY.sub("", _INTRODUCTION.sub(_introduced, text))))
     for _ in range(3):
         shorter = _without_vocative(_OPENING.sub("", text), context)
         if shorter == text:
@@ -304,17 +325,21 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _OWN_CHANGED.sub(_own_changed, _NEW_VALUE.sub(_new_value, text))
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
     text = _NAMED_NEXT.sub(_named_next, _COUNTED.sub(r"I have \g<left> now", text))
-    text = _FIGURE.sub(_own_figure, _NO_LONGER.sub("I'm ", text))
+    text = _FIGURE.sub(_own_figure, _NO_LONGER.sub("I'm ", _TOLD.sub("", text)))
+    text = _UNDERGONE.sub(_undergone, text)
     text = _RECURRING.sub(_recurring, _ABOUT_ME.sub(r"I'm \g<age>", text))
     text = _OWN_FIRST.sub(_own_first, _NO_MORE_OF.sub(r"I no longer have \g<what>", _BACK.sub("I'm ", text)))
-    text = _INTRODUCTION.sub(_introduced, _HEDGE.sub("", text))
+    text = _HEDGE.sub("", text)
     text = _WITHOUT.sub(r"I've been \g<state> \g<what> for \g<time>", text).replace("  ", " ")
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
     return restore_subject(text)
 
 
 def _introduced(match: re.Match[str]) -> str:
-    return f"I'm {match['name']}" if match["name"] is not None else f"I'm called {match['called']}"
+    if match["name"] is None:
+        return f"I'm called {match['called']}"
+    is_speaker = match["me"] or match["here"] or match[0][:1].lower() in "hy"
+    return f"I'm {match['name']}" if is_speaker else match[0]
 
 
 def _with_comma(match: re.Match[str]) -> str:
@@ -333,6 +358,12 @@ def _own_first(match: re.Match[str]) -> str:
     if own_noun(what) is None or what.lower() in PARENTS or not is_one or is_plural(what):
         return match[0]
     return f"my {match['new']}{what}{match['is'] and ' is'}"
+
+
+def _undergone(match: re.Match[str]) -> str:
+    what = match["what"].lower()
+    is_thing = own_noun(what) is not None and what.rpartition(" ")[2] not in KIN
+    return f"my {what} {'have' if is_plural(what) else 'has'} been {match['done']}" if is_thing else match[0]
 
 
 def _recurring(match: re.Match[str]) -> str:

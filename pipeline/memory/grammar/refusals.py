@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 MAX_WORDS = 40
 _DANGLING = word_set("it this that these those one ones here there them so such another both others same else either")
 _ADDRESSING = word_set("you your yours yourself yourselves u ya ur y'all please")
+_PHRASES = english_words("strong_phrases")
 _UNSURE = english_words("unsure")
 _NOBODY = english_words("unnamed_subjects")
 _TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
@@ -60,7 +61,7 @@ def _is_about_everybody(clause: Clause) -> bool:
 
 def _names_subject(clause: Clause, *, has_antecedent: bool) -> bool:
     subject = clause.subject
-    if _is_counted(clause):
+    if _is_counted(clause) or _is_part_of_own(subject):
         return True
     if subject.lower_ in _NOBODY or (subject.lower_ in OTHERS and not has_antecedent):
         return False
@@ -73,8 +74,18 @@ def _names_subject(clause: Clause, *, has_antecedent: bool) -> bool:
     return subject.tag_ not in ("DT", "WDT", "CD") and (subject.i < clause.head.i or subject.dep_ == "attr")
 
 
+def _is_part_of_own(subject: "Token") -> bool:
+    """Return whether a subject is some of the speaker's: `one of my cats`."""
+    return any(
+        child.lower_ == "of" and any(is_first(part) and part.tag_ == "PRP$" for part in child.subtree)
+        for child in subject.children
+    )
+
+
 def _lacks_object(token: "Token") -> bool:
     """Return whether a preposition has no object: `has been working on for a while`."""
+    if f"{token.head.lemma_} {token.lower_}" in _PHRASES:
+        return False  # `moved in yesterday`
     return token.dep_ == "prep" and token.tag_ == "IN" and not any(token.children) and token.head.dep_ != "relcl"
 
 

@@ -33,6 +33,8 @@ _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|No|Inc|Ltd|Co|Corp|approx|Fig|Jan|Feb|Mar|Apr|"
     r"Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K)$"
 )
+_ORDINAL = re.compile(r"(?<!\d)\d{1,2}\. (?:[a-z\u00e0-\u00ff]|Jan|Feb|M\u00e4rz|Apr|Mai|Jun|Jul|Aug|Sept|Okt|Nov|Dez)")
+"""A day as many languages write it: `vom 1. bis 15. Dezember`."""
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
 _MARKS = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1|(?<!\w)[*_](?=\S)([^*_\n]+?)(?<=\S)[*_](?!\w)")
 _SPACE = re.compile(r"\s+")
@@ -86,7 +88,10 @@ def _paragraphs(text: str, *, split_on_newlines: bool) -> Iterator[tuple[int, in
 def _split(text: str, start: int, end: int) -> Iterator[Sentence]:
     begin = start
     for stop in _STOP.finditer(text, start, end):
-        if stop[0] == "." and _ABBREVIATION.search(text, max(0, stop.start() - 9), stop.start()):
+        if stop[0] == "." and (
+            _ABBREVIATION.search(text, max(0, stop.start() - 9), stop.start())
+            or _ORDINAL.search(text, max(0, stop.start() - 3), min(end, stop.end() + 12))
+        ):
             continue
         yield from _sentence(text, begin, stop.end())
         begin = stop.end()

@@ -27,6 +27,8 @@ _AGREED = {
     "\u2019m": "is",
 }
 _FILLERS = word_set("also even definitely totally actually honestly literally basically absolutely truly")
+_SHARES = frozenset({"all", "both", "half"})
+"""What stands before `my` but not before a name: `both of Ann's cats`."""
 _POINTING = frozenset({"this", "that", "these", "those"})
 _SPACES = re.compile(r"\s+")
 _BEFORE_MARK = re.compile(r" (?=[,;:!?])")
@@ -85,6 +87,8 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
         return ""
     if (own := _own_kin(token, referents)) is not None:
         return own
+    if word in _SHARES and token.i + 1 < len(token.doc) and token.nbor().lower_ in _POSSESSIVE:
+        return f"{token.text} of"
     if word in _POINTING and token.dep_ == "det" and not token.ent_type_ and not token.head.ent_type_:
         return _article(word, token)
     if is_first(token):

@@ -32,7 +32,7 @@ _PHRASES = english_words("strong_phrases")
 _EMPTY = english_words("empty_verbs")
 _EVALUATIONS = english_words("evaluations")
 _VAGUE_OBJECTS = english_words("vague_objects")
-_PLACING = frozenset({"in", "from", "at", "on", "into", "out", "back"})
+_PLACING = frozenset({"in", "from", "at", "on", "off", "into", "out", "back"})
 _CHANGES = word_set("now again anymore back instead longer up down gone")
 """Words that say that something became different, in a note."""
 _NO_MORE = frozenset({"anymore", "longer", "more"})
@@ -194,6 +194,8 @@ def _is_bare(clause: Clause) -> bool:
         return False
     if any(child.dep_ == "auxpass" for child in clause.head.children):
         return False  # `I got promoted` says it all
+    if clause.head.lemma_ == "die" and clause.head.tag_ == "VBD":
+        return False
     after = [token for token in clause.tokens if token.i > clause.head.i]
     return not any(
         token.dep_ not in ("advmod", "punct", "neg") or token.pos_ == "PROPN" or _is_misread(token) for token in after
@@ -209,7 +211,10 @@ def _is_misread(token: "Token") -> bool:
 def _copula_score(clause: Clause) -> tuple[float, str]:
     complement = next((child for child in clause.head.children if child.dep_ in ("attr", "acomp", "oprd")), None)
     if complement is None:
-        placed = any(child.dep_ in ("prep", "advmod") and child.lower_ in _PLACING for child in clause.head.children)
+        placed = any(
+            child.dep_ in ("prep", "advmod") and child.lower_ in _PLACING and not _is_leaving(child)
+            for child in clause.head.children
+        )
         if placed and any(token.ent_type_ in ("DATE", "TIME") or token.like_num for token in clause.tokens):
             return 2.0, "time"
         return (1.5, "place or time") if placed or any(token.ent_type_ for token in clause.tokens) else (-1.0, "be")
@@ -218,9 +223,16 @@ def _copula_score(clause: Clause) -> tuple[float, str]:
         return _IDENTITY, f"is {lemma}"  # `a Leeds fan`
     if lemma == "fan" and any(_is_of_a_thing(child) for child in complement.children):
         return _IDENTITY, "likes or not"
+    if lemma == "dead" and is_first(clause.subject):
+        return -2.0, "laughs"
     if lemma in _EVALUATIONS or complement.tag_ == "JJS" or lemma in _VAGUE_OBJECTS:
         return -2.0, f"judges ({lemma})"
     return _IDENTITY, f"is {lemma}"
+
+
+def _is_leaving(token: "Token") -> bool:
+    """Return whether it is the `off` of `I'm off to bed`."""
+    return token.lower_ == "off" and token.i + 1 < len(token.doc) and token.nbor().lower_ == "to"
 
 
 def _is_of_a_thing(preposition: "Token") -> bool:

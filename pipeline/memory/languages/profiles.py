@@ -111,6 +111,8 @@ def detect_language(text: str) -> LanguageProfile | None:
             return _other(text)
         if common <= english and _names_speaker(profiles["other"], text):
             return _other(text)
+    elif profiles["other"].asks.match(text) and text_language(folded_words(text), text) not in _PROFILED:
+        return _other(text)  # `wat is de beste bakker in Gent`
     return best if common > english or (0 < common == english and _names_speaker(best, text)) else None
 
 

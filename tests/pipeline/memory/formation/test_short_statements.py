@@ -22,7 +22,7 @@ def test_most_short_statements_of_the_open_half_form_the_memory_they_should() ->
 @pytest.mark.parametrize(
     ("asked", "answer", "memory"),
     [
-        ("Where do you work?", "At Siemens now", "User works At Siemens now"),
+        ("Where do you work?", "At Siemens now", "User works at Siemens now"),
         ("Great, thanks! Any allergies I should know about?", "shellfish", "User is allergic to shellfish"),
         ("Do you have siblings?", "one brother", "User has one brother"),
         ("Do you smoke?", "no", "User doesn't smoke"),
@@ -92,3 +92,33 @@ def test_each_field_of_a_note_has_its_own_place_in_the_text() -> None:
 def test_a_name_belongs_to_whom_the_sentence_before_introduced() -> None:
     assert "User's cat is called Pickle" in _memories("I adopted a cat last week. He's called Pickle")
     assert "User's neighbour's name is Svea" in _memories("we got a neighbour. Her name is Svea")
+
+
+@pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        ("on antibiotics til friday", "User is on antibiotics until 4 December 2026"),
+        ("gym membership cancelled", "User's gym membership has been cancelled"),
+        ("hey its Joe", "User is Joe"),
+        ("moved in yesterday", "User moved on 26 November 2026"),
+        ("we're expecting! due in june", "User is expecting a baby"),
+        ("dont call before 10 i work nights", "User works nights"),
+        ("both my cats died", "Both of User's cats died"),
+        ("one of my cats has diabetes", "One of User's cats has diabetes"),
+        ("my doctor said my cholesterol is too high", "User's cholesterol is too high"),
+        ("안녕하세요, 저는 민수예요", "User: 저는 민수예요"),
+        ("Жену зовут Оксана", "User: Жену зовут Оксана"),
+        ("kızımın adı Elif", "User: kızımın adı Elif"),  # noqa: RUF001
+        ("Ich bin vom 1. bis 15. Dezember im Urlaub.", "User: Ich bin vom 1. bis 15. Dezember im Urlaub"),
+    ],
+)
+def test_what_is_written_in_a_hurry_is_stated_in_full(said: str, memory: str) -> None:
+    assert _memories(said) == [memory]
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["lmao im dead", "oh great, another monday", "hey it's Monday", "im off to bed", "wat is de beste bakker in Gent"],
+)
+def test_laughter_irony_and_questions_in_other_languages_make_no_memory(said: str) -> None:
+    assert _memories(said) == []
