@@ -22,18 +22,13 @@ from schemas.http.extensions.feed_bodies import (
 )
 
 Row = TypeVar("Row")
+Row_co = TypeVar("Row_co", covariant=True)
 
 
-class DocumentRows(Protocol):
-    """Documents by key."""
+class RowTable(Protocol[Row_co]):
+    """Documents by key, or memories by id."""
 
-    async def get(self, entity_keys: Collection[str]) -> Mapping[str, Sequence[DocumentRow]]: ...
-
-
-class MemoryRows(Protocol):
-    """Memories by id."""
-
-    async def get(self, entity_keys: Collection[str]) -> Mapping[str, Sequence[MemoryRow]]: ...
+    async def get(self, entity_keys: Collection[str]) -> Mapping[str, Sequence[Row_co]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +36,8 @@ class FeedTables:
     """The active tables that events are read from. `generation`: that of the consumer groups which fill them."""
 
     catalog: SettingsCatalog
-    documents: DocumentRows
-    memories: MemoryRows
+    documents: RowTable[DocumentRow]
+    memories: RowTable[MemoryRow]
     generation: int
 
 
@@ -134,7 +129,7 @@ def is_new(row: MemoryRow, event: MemoriesFormed) -> bool:
     return first is not None and (first.document, first.first_stated_seq) == (event.document, event.seq)
 
 
-async def find_replaced(created: Sequence[MemoryRow], memories: MemoryRows) -> list[ReplacedMemory]:
+async def find_replaced(created: Sequence[MemoryRow], memories: RowTable[MemoryRow]) -> list[ReplacedMemory]:
     targets = {relation.target: row.id for row in created for relation in row.relations if relation.kind == "updates"}
     rows = await memories.get(targets.keys())
     replaced = [row for id_ in targets if (row := _first(rows, id_)) is not None and not row.is_latest]

@@ -2,25 +2,20 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from api.feed.feed_events import FeedTables
+from api.feed.feed_events import FeedTables, RowTable
 from api.feed.feed_sources import EXTRACTED, FORGOTTEN, FORMED, PROCESSED, FeedSource
 from pipeline.stage import Record
 
 MAX_RECORDS_AHEAD = 64
 Row = TypeVar("Row")
-Row_co = TypeVar("Row_co", covariant=True)
-
-
-class _Table(Protocol[Row_co]):
-    async def get(self, entity_keys: Collection[str]) -> Mapping[str, Sequence[Row_co]]: ...
 
 
 class _RowsAhead(Generic[Row]):
     """Rows that were read, and beyond them those of the table."""
 
-    def __init__(self, table: _Table[Row], keys: Collection[str], rows: Mapping[str, Sequence[Row]]) -> None:
+    def __init__(self, table: RowTable[Row], keys: Collection[str], rows: Mapping[str, Sequence[Row]]) -> None:
         self._table = table
         self._keys = keys
         self._rows = rows
@@ -49,5 +44,5 @@ async def read_rows_ahead(records: Iterable[tuple[FeedSource, Record[Any]]], tab
     )
 
 
-async def _read(table: _Table[Row], keys: Collection[str]) -> _Table[Row]:
+async def _read(table: RowTable[Row], keys: Collection[str]) -> RowTable[Row]:
     return _RowsAhead(table, keys, await table.get(keys)) if keys else table

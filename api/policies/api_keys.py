@@ -3,7 +3,7 @@
 import hmac
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from functools import reduce
 from hashlib import sha256
@@ -22,8 +22,23 @@ OPERATOR_KEY_ID = "admin"
 """Id of the operator's key, which comes from a setting."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLimits:
+    """Limits and end of a key. None: the default of the settings, for what it adds and is answered unlimited."""
+
+    rate_limit: int | None = None
+    monthly_documents: int | None = None
+    monthly_searches: int | None = None
+    monthly_bytes: int | None = None
+    monthly_tokens: int | None = None
+    expires_at: datetime | None = None
+
+
+LIMIT_NAMES = tuple(field.name for field in fields(KeyLimits))
+
+
 @dataclass(frozen=True, slots=True)
-class Principal:
+class Principal(KeyLimits):
     """Authenticated key and its permissions. `namespaces`: names and prefixes (`team-a:*`); None: all.
 
     `scopes` None: those of the role.
@@ -33,13 +48,6 @@ class Principal:
     role: Role
     namespaces: tuple[str, ...] | None = None
     scopes: frozenset[str] | None = None
-    rate_limit: int | None = None
-    monthly_documents: int | None = None
-    monthly_searches: int | None = None
-    monthly_bytes: int | None = None
-    monthly_tokens: int | None = None
-    """Limits of this key; None: the default of the settings."""
-    expires_at: datetime | None = None
 
     @property
     def granted(self) -> frozenset[str]:
@@ -116,12 +124,7 @@ def principal_from_row(row: ApiKeyRow, issuers: Iterable[ApiKeyRow] = ()) -> Pri
         id=row.id,
         role=row.role,
         namespaces=row.namespaces,
-        rate_limit=row.rate_limit,
-        monthly_documents=row.monthly_documents,
-        monthly_searches=row.monthly_searches,
-        monthly_bytes=row.monthly_bytes,
-        monthly_tokens=row.monthly_tokens,
-        expires_at=row.expires_at,
+        **{name: getattr(row, name) for name in LIMIT_NAMES},
     )
 
 
@@ -174,16 +177,11 @@ def create_key(
     namespaces: Sequence[str] | None,
     *,
     now: datetime,
-    expires_at: datetime | None = None,
-    rate_limit: int | None = None,
-    monthly_documents: int | None = None,
-    monthly_searches: int | None = None,
-    monthly_bytes: int | None = None,
-    monthly_tokens: int | None = None,
     issuer: str | None = None,
     scopes: tuple[str, ...] | None = None,
+    **limits: Any,
 ) -> tuple[KeyChanged, str]:
-    """Create a key; return its event and its secret, which is stored nowhere."""
+    """Create a key; return its event and its secret, which is stored nowhere. `limits`: as in `KeyLimits`."""
     key = secrets.token_hex(6)
     secret = _new_secret(key)
     change = KeyChanged(
@@ -193,14 +191,9 @@ def create_key(
         role=role,
         namespaces=None if namespaces is None else tuple(namespaces),
         created_at=now,
-        expires_at=expires_at,
-        rate_limit=rate_limit,
-        monthly_documents=monthly_documents,
-        monthly_searches=monthly_searches,
-        monthly_bytes=monthly_bytes,
-        monthly_tokens=monthly_tokens,
         issuer=issuer,
         scopes=scopes,
+        **asdict(KeyLimits(**limits)),
     )
     return change, secret
 
@@ -214,15 +207,15 @@ def rotate_secret(
 ) -> tuple[KeyChanged, str]:
     """Give a key a new secret; the previous secret stays valid for `overlap`."""
     secret = _new_secret(row.id)
-    fields: dict[str, Any] = {
+    changes: dict[str, Any] = {
         "sha256": hash_secret(secret),
         "previous_sha256": row.sha256 if overlap else None,
         "previous_until": now + overlap if overlap else None,
         "changed_at": now,
     }
     if expires_at is not None:
-        fields["expires_at"] = expires_at
-    return _key_changed(row, **fields), secret
+        changes["expires_at"] = expires_at
+    return _key_changed(row, **changes), secret
 
 
 def update_key(row: ApiKeyRow, fields: Mapping[str, Any], *, now: datetime) -> KeyChanged:

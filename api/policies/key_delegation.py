@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from api.policies.api_keys import OPERATOR_KEY_ID, Principal, issuers_of, scopes_of
+from api.policies.api_keys import LIMIT_NAMES, OPERATOR_KEY_ID, KeyLimits, Principal, issuers_of, scopes_of
 from pipeline.rows import ApiKeyRow
 from schemas.events import KeyChanged
 from schemas.http.extensions.api_key_bodies import ROLE_SCOPES
@@ -19,16 +19,10 @@ _LIMITS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant(KeyLimits):
     """The most that a key may grant: its own limits, with the defaults of the settings. None: unlimited."""
 
-    rate_limit: int | None = None
-    monthly_documents: int | None = None
-    monthly_searches: int | None = None
-    monthly_bytes: int | None = None
-    monthly_tokens: int | None = None
-    expires_at: datetime | None = None
     scopes: frozenset[str] = ROLE_SCOPES["admin"]
 
     @classmethod
@@ -39,7 +33,7 @@ class Grant:
 
     def inherited(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of a new key; what is not given is as the issuer has it."""
-        own = {name: getattr(self, name) for name in (*_LIMITS, "expires_at")}
+        own = {name: getattr(self, name) for name in LIMIT_NAMES}
         return {name: own[name] if fields.get(name) is None else fields[name] for name in own}
 
     def refusal(self, fields: Mapping[str, Any]) -> str | None:
@@ -70,7 +64,7 @@ def grant_of(principal: Principal, default: Grant) -> Grant:
 
 def limits_of(row: ApiKeyRow) -> dict[str, Any]:
     """Return a key's limits, scopes and end, as far as they are its own."""
-    return {name: getattr(row, name) for name in (*_LIMITS, "expires_at")} | {"scopes": scopes_of(row)}
+    return {name: getattr(row, name) for name in LIMIT_NAMES} | {"scopes": scopes_of(row)}
 
 
 def may_enlarge(principal: Principal, row: ApiKeyRow, keys: Iterable[ApiKeyRow]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.importers.imported_item import LeftOut, Read, SourceError, check, text_of, to_date, to_metadata
 from app.importers.json_records import IntactRecords, Record, records, value_at
-from app.importers.source_files import SourceFile, each_file, source_files
+from app.importers.source_files import SourceFile, choose, each_file, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
 
 _SPOKEN = {"Default", "Reply", "ThreadStarterMessage", "ChatInputCommand", "ContextMenuCommand", "0", "19", "None", ""}
@@ -16,9 +16,8 @@ _SPOKEN = {"Default", "Reply", "ThreadStarterMessage", "ChatInputCommand", "Cont
 def read_discord(source: Path) -> Read:
     """Yield the channels of a JSON file, or of a folder or zip archive of them, a document for each day."""
     with source_files(source) as files:
-        chosen = [file for file in files if file.name.lower().endswith(".json")]
-        if not chosen:
-            raise SourceError(f"{source} holds no JSON file. Export with DiscordChatExporter in the format Json.")
+        missing = f"{source} holds no JSON file. Export with DiscordChatExporter in the format Json."
+        chosen = choose(files, (".json",), missing)
         seen: Counter[str] = Counter()  # a channel may be in several files, its partitions
         yield from each_file(chosen, lambda file: _channel(file, seen))
 

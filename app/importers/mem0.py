@@ -20,7 +20,7 @@ from app.importers.imported_item import (
     to_metadata,
 )
 from app.importers.json_records import ROOT, Record, records
-from app.importers.source_files import SourceFile, each_file, source_files
+from app.importers.source_files import JSON_SUFFIXES, SourceFile, choose, each_file, source_files
 
 _PLACES = (ROOT, "results", "memories", "points", "result.points", "data")
 _OWNERS = ("user_id", "agent_id", "app_id", "run_id")
@@ -41,9 +41,7 @@ _INTERNAL = {
 def read_mem0(source: Path) -> Read:
     """Yield the memories of a JSON, JSON Lines or CSV file."""
     with source_files(source) as files:
-        chosen = [file for file in files if file.name.lower().endswith((".json", ".jsonl", ".ndjson", ".csv"))]
-        if not chosen:
-            raise SourceError(f"{source} is neither JSON, JSON Lines nor CSV.")
+        chosen = choose(files, (*JSON_SUFFIXES, ".csv"), f"{source} is neither JSON, JSON Lines nor CSV.")
         yield from each_file(chosen, _memories)
 
 

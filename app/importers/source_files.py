@@ -15,6 +15,7 @@ from app.importers.imported_item import LeftOut, Read, SourceError
 from pipeline.parsing.archive_files import is_content
 
 _ENCRYPTED = 0x1
+JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,14 @@ class SourceFile:
         with self.open() as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace") as text:
             for line in text:
                 yield line.rstrip("\r\n")
+
+
+def choose(files: Sequence[SourceFile], suffixes: tuple[str, ...], missing: str) -> list[SourceFile]:
+    """Return the files whose names have one of these ends; SourceError with `missing` if there is none."""
+    chosen = [file for file in files if file.name.lower().endswith(suffixes)]
+    if not chosen:
+        raise SourceError(missing)
+    return chosen
 
 
 def each_file(files: Sequence[SourceFile], read: Callable[[SourceFile], Read]) -> Read:

@@ -7,7 +7,6 @@ from app.importers.imported_item import (
     ImportedItem,
     LeftOut,
     Read,
-    SourceError,
     check,
     stable_id,
     text_of,
@@ -15,7 +14,7 @@ from app.importers.imported_item import (
     to_metadata,
 )
 from app.importers.json_records import ROOT, records
-from app.importers.source_files import source_files
+from app.importers.source_files import JSON_SUFFIXES, choose, source_files
 
 _PLACES = (ROOT, "memories", "documents", "memoryEntries", "results", "data")
 
@@ -23,10 +22,7 @@ _PLACES = (ROOT, "memories", "documents", "memoryEntries", "results", "data")
 def read_supermemory(source: Path) -> Read:
     """Yield the records of saved answers: `/v3/documents/list` with content, `/v4/memories/list`, or JSON Lines."""
     with source_files(source) as files:
-        chosen = [file for file in files if file.name.lower().endswith((".json", ".jsonl", ".ndjson"))]
-        if not chosen:
-            raise SourceError(f"{source} holds no JSON file.")
-        for file in chosen:
+        for file in choose(files, JSON_SUFFIXES, f"{source} holds no JSON file."):
             for record in records(file, _PLACES):
                 yield to_item(record)
 

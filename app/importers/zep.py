@@ -10,7 +10,6 @@ from app.importers.imported_item import (
     ImportedItem,
     LeftOut,
     Read,
-    SourceError,
     check,
     stable_id,
     text_of,
@@ -18,7 +17,7 @@ from app.importers.imported_item import (
     to_metadata,
 )
 from app.importers.json_records import ROOT, IntactRecords, Record, records, value_at
-from app.importers.source_files import SourceFile, each_file, source_files
+from app.importers.source_files import JSON_SUFFIXES, SourceFile, choose, each_file, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
 
 _PLACES = (ROOT, "items", "episodes", "messages", "edges", "facts", "data")
@@ -32,9 +31,7 @@ _DATES = ("valid_at", "reference_time", "created_at")
 def read_zep(source: Path) -> Read:
     """Yield what saved answers of the graph's episodes and edges, or of a thread's messages, hold."""
     with source_files(source) as files:
-        chosen = [file for file in files if file.name.lower().endswith((".json", ".jsonl", ".ndjson"))]
-        if not chosen:
-            raise SourceError(f"{source} holds no JSON file.")
+        chosen = choose(files, JSON_SUFFIXES, f"{source} holds no JSON file.")
         seen: Counter[str] = Counter()  # threads may alternate, and come in the pages of several files
         yield from each_file(chosen, lambda file: _file(file, seen))
 

@@ -152,7 +152,11 @@ def _grant(caller: AuthenticatedCaller) -> Grant:
 def _default_grant(caller: AuthenticatedCaller) -> Grant:
     policies = caller.state.policies
     quota = policies.quotas.default_key_quota
-    return Grant(policies.rate_limiter.default_limit, quota.documents, quota.searches)
+    return Grant(
+        rate_limit=policies.rate_limiter.default_limit,
+        monthly_documents=quota.documents,
+        monthly_searches=quota.searches,
+    )
 
 
 def _row_fields(fields: dict[str, Any], role: Role, now: datetime) -> dict[str, Any]:

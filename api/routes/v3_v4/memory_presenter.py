@@ -17,31 +17,29 @@ ORGANIZATION_ID = "organization"
 
 def created_memory(stored: StoredMemory) -> CreatedMemory:
     """Present a memory that was just stored."""
-    return CreatedMemory(
-        id=stored.id,
-        memory=stored.text,
-        is_static=stored.is_static,
-        created_at=format_timestamp(stored.at),
-        forget_after=None,
-        forget_reason=None,
-        metadata=stored.metadata,
-    )
+    return CreatedMemory(**_stored_fields(stored), is_static=stored.is_static)
 
 
 def updated_memory(stored: StoredMemory, before: MemoryRow, history: Mapping[str, MemoryRow]) -> UpdatedMemory:
     """Present the new version of a memory."""
     chain = [before, *earlier_versions(before, history)]
     return UpdatedMemory(
-        id=stored.id,
-        memory=stored.text,
+        **_stored_fields(stored),
         version=before.version + 1,
         parent_memory_id=before.id,
         root_memory_id=chain[-1].id,
-        created_at=format_timestamp(stored.at),
-        forget_after=None,
-        forget_reason=None,
-        metadata=stored.metadata,
     )
+
+
+def _stored_fields(stored: StoredMemory) -> dict[str, Any]:
+    return {
+        "id": stored.id,
+        "memory": stored.text,
+        "created_at": format_timestamp(stored.at),
+        "forget_after": None,
+        "forget_reason": None,
+        "metadata": stored.metadata,
+    }
 
 
 def memory_entry(

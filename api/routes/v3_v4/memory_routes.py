@@ -16,6 +16,7 @@ from api.routes.v3_v4.memory_presenter import created_memory, memory_entry, pare
 from api.routes.v3_v4.metadata_filters import parse_filters
 from pipeline.rows import MemoryRow
 from schemas.http.pagination import paginate
+from schemas.http.v3_v4.document_bodies import ListBody
 from schemas.http.v3_v4.memory_bodies import (
     CreateMemoriesBody,
     CreateMemoriesResponse,
@@ -23,10 +24,9 @@ from schemas.http.v3_v4.memory_bodies import (
     ForgetMatchingResponse,
     ForgetMemoryBody,
     ForgetMemoryResponse,
-    ListMemoriesBody,
     ListMemoriesResponse,
+    MemoryFields,
     MemoryReference,
-    NewMemory,
     ScoredMemory,
     UpdatedMemory,
     UpdateMemoryBody,
@@ -47,7 +47,9 @@ async def create(caller: WriteKey, body: CreateMemoriesBody) -> CreateMemoriesRe
     size = sum(len(memory.content.encode(errors="replace")) for memory in body.memories)
     access.require_document_quota(1, size)
     stored = await memory_storage.store_memories(
-        access.state, access.namespace, [_stated(memory) for memory in body.memories]
+        access.state,
+        access.namespace,
+        [_stated(memory, memory.content, is_static=memory.is_static) for memory in body.memories],
     )
     documents = {memory.document for memory in stored}
     access.count_usage(documents=len(documents), size=size)
@@ -63,15 +65,7 @@ async def update(caller: WriteKey, body: UpdateMemoryBody) -> UpdatedMemory:
     _require_no_expiry(body)
     access = open_for_change(caller, [body.container_tag])
     before = await _require_memory(access, body)
-    context = body.temporal_context
-    stated = StatedMemory(
-        text=body.new_content,
-        is_static=before.is_static,
-        metadata=body.metadata,
-        date=context.document_date,
-        event_dates=tuple(context.event_date or ()),
-        replaces=before.id,
-    )
+    stated = _stated(body, body.new_content, is_static=before.is_static, replaces=before.id)
     (stored,) = await memory_storage.store_memories(access.state, access.namespace, [stated])
     return updated_memory(stored, before, await _read_history(access.state, [before]))
 
@@ -108,7 +102,7 @@ async def forget_matching(caller: ForgetAndReadKey, body: ForgetMatchingBody) ->
 
 
 @router.post("/list")
-async def list_memories(caller: ReadKey, body: ListMemoriesBody) -> ListMemoriesResponse:
+async def list_memories(caller: ReadKey, body: ListBody) -> ListMemoriesResponse:
     """List a page of current memories, each with its earlier versions."""
     state = caller.state
     incarnations = readable_incarnations(caller, body.tags)
@@ -129,18 +123,19 @@ async def list_memories(caller: ReadKey, body: ListMemoriesBody) -> ListMemories
     return ListMemoriesResponse(memory_entries=entries, pagination=paginate(body.page, body.limit, page.total))
 
 
-def _stated(memory: NewMemory) -> StatedMemory:
-    context = memory.temporal_context
+def _stated(fields: MemoryFields, text: str, *, is_static: bool, replaces: str | None = None) -> StatedMemory:
+    context = fields.temporal_context
     return StatedMemory(
-        text=memory.content,
-        is_static=memory.is_static,
-        metadata=memory.metadata,
+        text=text,
+        is_static=is_static,
+        metadata=fields.metadata,
         date=context.document_date,
         event_dates=tuple(context.event_date or ()),
+        replaces=replaces,
     )
 
 
-def _require_no_expiry(memory: NewMemory | UpdateMemoryBody) -> None:
+def _require_no_expiry(memory: MemoryFields) -> None:
     if memory.forget_after is not None or memory.forget_reason is not None:
         raise NotImplementedHereError(
             "A memory can't be given an expiry here",

@@ -2,15 +2,15 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from connectors.client.concurrent_map import map_concurrently
-from connectors.provider_interface import Connection
+from connectors.provider_interface import Connection, PickerEntry, SelectionKind
 from connectors.providers.common.file_metadata import version_hash
 from connectors.providers.common.folder_tree import Folder, FolderTree, Shortcut
-from connectors.providers.common.item_fetcher import ItemFetcher
+from connectors.providers.common.item_fetcher import ItemFetcher, without_item_errors
 from connectors.sync_messages import (
     Checkpoint,
     FailedItem,
@@ -32,6 +32,10 @@ class FileInFolder(Protocol):
     def name(self) -> str: ...
     @property
     def parent(self) -> str | None: ...
+    @property
+    def is_folder(self) -> bool: ...
+    @property
+    def modified(self) -> str | None: ...
 
 
 FileT = TypeVar("FileT", bound=FileInFolder)
@@ -175,6 +179,21 @@ class FolderTreeSync(ABC, Generic[FileT]):
 
     async def _fetch_or_fail(self, file: FileT) -> SourceItem | FailedItem | RemovedItem:
         return await self.fetcher.fetch(file.id, file.name, lambda: self.fetch_item(file))
+
+
+def picker_entry(file: FileInFolder) -> PickerEntry:
+    """Return a file as the picker shows it, with its date, or a folder, which opens."""
+    if file.is_folder:
+        return PickerEntry(file.id, file.name, "folders", expandable=True)
+    return PickerEntry(file.id, file.name, "files", detail=(file.modified or "")[:10])
+
+
+async def names_of_selected(
+    fetch: Callable[[str], Awaitable[FileT | None]], kind: SelectionKind, ids: Sequence[str]
+) -> dict[str, str]:
+    """Return the names of files or folders by id; those that are missing or can't be read are left out."""
+    found = [file async for file in map_concurrently(ids, without_item_errors(fetch), CONCURRENCY)]
+    return {file.id: file.name for file in found if file and file.is_folder == (kind == "folders")}
 
 
 MISSING_FOLDER_MESSAGE = "The selected folder is gone or is not shared with this account any more. Choose again."

@@ -24,10 +24,10 @@ from connectors.provider_interface import (
     WebhookDelivery,
     WebhookSubscription,
 )
-from connectors.providers.common.folder_sync import FolderSelection
+from connectors.providers.common.folder_sync import FolderSelection, names_of_selected, picker_entry
 from connectors.providers.common.item_fetcher import without_item_errors
 from connectors.providers.google.oauth_client import GoogleOAuthClient, classify_error
-from connectors.providers.google_drive.client import FOLDER, SHORTCUT, DriveClient, DriveFile
+from connectors.providers.google_drive.client import SHORTCUT, DriveClient, DriveFile
 from connectors.providers.google_drive.sync import DriveSync
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from pipeline.ports import Clock
@@ -73,9 +73,7 @@ class GoogleDrive(Provider):
         return ConnectorAccount(name=user["emailAddress"], webhook_id=user.get("permissionId", user["emailAddress"]))
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
-        api = self._drive_client(connection)
-        found = [file async for file in map_concurrently(ids, without_item_errors(api.file), 8)]
-        return {file.id: file.name for file in found if file and file.is_folder == (kind == "folders")}
+        return await names_of_selected(self._drive_client(connection).file, kind, ids)
 
     async def browse(
         self, connection: Connection, parent: str | None, query: str, page_token: str | None
@@ -93,7 +91,7 @@ class GoogleDrive(Provider):
         if parent is None or parent == _TOP_LEVEL:
             mine = await api.file("root")
             drives = [PickerEntry(id_, name, "folders", expandable=True) for id_, name in await api.shared_drives()]
-            return PickerPage((*([_picker_entry(mine)] if mine else []), *drives))
+            return PickerPage((*([picker_entry(mine)] if mine else []), *drives))
         inside = f"'{parent}' in parents and mimeType != '{SHORTCUT}' and trashed = false"
         return _picker_page(
             *await api.files(
@@ -164,10 +162,4 @@ class GoogleDrive(Provider):
 
 
 def _picker_page(files: Sequence[DriveFile], following: str | None) -> PickerPage:
-    return PickerPage(tuple(_picker_entry(file) for file in files), following)
-
-
-def _picker_entry(file: DriveFile) -> PickerEntry:
-    folder = file.media_type == FOLDER
-    detail = "" if folder else (file.modified or "")[:10]
-    return PickerEntry(file.id, file.name, "folders" if folder else "files", detail=detail, expandable=folder)
+    return PickerPage(tuple(picker_entry(file) for file in files), following)

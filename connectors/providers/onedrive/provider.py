@@ -8,13 +8,11 @@ from typing import Any
 
 import httpx2
 
-from connectors.client.concurrent_map import map_concurrently
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import WebhookVerificationError
 from connectors.provider_interface import (
     ChangeHint,
     Connection,
-    PickerEntry,
     PickerPage,
     Provider,
     SelectionKind,
@@ -23,9 +21,8 @@ from connectors.provider_interface import (
     WebhookResponse,
     WebhookSubscription,
 )
-from connectors.providers.common.folder_sync import FolderSelection
-from connectors.providers.common.item_fetcher import without_item_errors
-from connectors.providers.onedrive.client import DriveItem, GraphClient, ItemPage, MicrosoftOAuthClient, classify_error
+from connectors.providers.common.folder_sync import FolderSelection, names_of_selected, picker_entry
+from connectors.providers.onedrive.client import GraphClient, ItemPage, MicrosoftOAuthClient, classify_error
 from connectors.providers.onedrive.sync import OneDriveSync
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from pipeline.ports import Clock
@@ -66,10 +63,7 @@ class OneDrive(Provider):
         return ConnectorAccount(name=user.get("mail") or user["userPrincipalName"], webhook_id=user["id"])
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
-        found = [
-            item async for item in map_concurrently(ids, without_item_errors(self._graph_client(connection).item), 6)
-        ]
-        return {item.id: item.name for item in found if item and item.is_folder == (kind == "folders")}
+        return await names_of_selected(self._graph_client(connection).item, kind, ids)
 
     async def browse(
         self, connection: Connection, parent: str | None, query: str, page_token: str | None
@@ -78,7 +72,7 @@ class OneDrive(Provider):
         graph = self._graph_client(connection)
         if query.startswith("https://"):
             shared = await graph.shared_item(query)
-            return PickerPage(() if shared is None else (_picker_entry(shared),))
+            return PickerPage(() if shared is None else (picker_entry(shared),))
         if query:
             return _picker_page(await graph.search(query, page_token))
         return _picker_page(await graph.children(parent or "root", page_link=page_token, page_size=100))
@@ -145,11 +139,5 @@ def _parse_subscription(answer: Mapping[str, Any], secret: str) -> WebhookSubscr
 
 def _picker_page(page: ItemPage) -> PickerPage:
     return PickerPage(
-        tuple(_picker_entry(item) for item in page.items if item.unsupported_reason is None), page.next_link
+        tuple(picker_entry(item) for item in page.items if item.unsupported_reason is None), page.next_link
     )
-
-
-def _picker_entry(item: DriveItem) -> PickerEntry:
-    detail = "" if item.is_folder else (item.modified or "")[:10]
-    kind: SelectionKind = "folders" if item.is_folder else "files"
-    return PickerEntry(item.id, item.name, kind, detail=detail, expandable=item.is_folder)

@@ -56,16 +56,21 @@ class UpdateDocumentBody(DocumentFields):
     content: Text | None = None
 
 
-class ListDocumentsBody(TaggedBody):
-    """Page, order and filter of a list of documents."""
+class ListBody(TaggedBody):
+    """Page, order and filter of a list."""
 
     filters: dict[str, Any] | str | None = None
-    filepath: Text | None = None
-    include_content: bool = False
     limit: Annotated[int, Field(ge=1, le=MAX_LISTED_DOCUMENTS)] = 10
     page: Annotated[int, Field(ge=1)] = 1
     order: Literal["asc", "desc"] = "desc"
     sort: Literal["createdAt", "updatedAt"] = "createdAt"
+
+
+class ListDocumentsBody(ListBody):
+    """List of documents."""
+
+    filepath: Text | None = None
+    include_content: bool = False
 
 
 class DeleteDocumentsBody(TaggedBody):
@@ -140,22 +145,27 @@ class AddDocumentsResponse(ResponseBody):
     success: int
 
 
-class ListedDocument(ResponseBody):
-    """A document in a list. `content` only where it was asked for."""
+class ProcessingDocument(ResponseBody):
+    """A document that is still processed."""
 
     id: str
     custom_id: str | None
-    connection_id: str | None
     container_tags: list[str]
     title: str | None
-    summary: str | None
     type: str
     status: str
     metadata: ResponseMetadata
-    url: str | None
-    filepath: str | None
     created_at: str
     updated_at: str
+
+
+class ListedDocument(ProcessingDocument):
+    """A document in a list. `content` only where it was asked for."""
+
+    connection_id: str | None
+    summary: str | None
+    url: str | None
+    filepath: str | None
     content: str | None = None
 
 
@@ -174,20 +184,6 @@ class ListDocumentsResponse(ResponseBody):
 
     memories: list[ListedDocument]
     pagination: Pagination
-
-
-class ProcessingDocument(ResponseBody):
-    """A document that is still processed."""
-
-    id: str
-    custom_id: str | None
-    container_tags: list[str]
-    title: str | None
-    type: str
-    status: str
-    metadata: ResponseMetadata
-    created_at: str
-    updated_at: str
 
 
 class ProcessingResponse(ResponseBody):

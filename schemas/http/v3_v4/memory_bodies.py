@@ -1,14 +1,13 @@
 """Bodies of v4 memories."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from schemas.base import ResponseBody
 from schemas.http.field_types import MetadataBody, ResponseMetadata, Text
 from schemas.http.pagination import Pagination
-from schemas.http.v3_v4.document_bodies import MAX_LISTED_DOCUMENTS
-from schemas.http.v3_v4.lenient_body import ContainerTag, LenientBody, TaggedBody
+from schemas.http.v3_v4.lenient_body import ContainerTag, LenientBody
 from schemas.limits import MAX_FORGET_IDS, MAX_FORGET_QUERY_LENGTH
 
 ForgetReason = Annotated[Text, Field(max_length=MAX_FORGET_QUERY_LENGTH)]
@@ -22,15 +21,20 @@ class TemporalContext(LenientBody):
     event_date: list[Text] | None = None
 
 
-class NewMemory(LenientBody):
-    """A memory to store as it is."""
+class MemoryFields(LenientBody):
+    """Fields of a memory to store, beside its text."""
 
-    content: MemoryText
-    is_static: bool = False
     metadata: MetadataBody | None = None
     forget_after: Text | None = None
     forget_reason: Text | None = None
     temporal_context: TemporalContext = TemporalContext()
+
+
+class NewMemory(MemoryFields):
+    """A memory to store as it is."""
+
+    content: MemoryText
+    is_static: bool = False
 
 
 class CreateMemoriesBody(LenientBody):
@@ -54,14 +58,10 @@ class ForgetMemoryBody(MemoryReference):
     reason: ForgetReason | None = None
 
 
-class UpdateMemoryBody(MemoryReference):
+class UpdateMemoryBody(MemoryReference, MemoryFields):
     """A memory and the text that replaces it."""
 
     new_content: MemoryText
-    metadata: MetadataBody | None = None
-    forget_after: Text | None = None
-    forget_reason: Text | None = None
-    temporal_context: TemporalContext = TemporalContext()
 
 
 class ForgetMatchingBody(LenientBody):
@@ -75,26 +75,21 @@ class ForgetMatchingBody(LenientBody):
     reason: ForgetReason | None = None
 
 
-class ListMemoriesBody(TaggedBody):
-    """Page, order and filter of a list of memories."""
-
-    filters: dict[str, Any] | str | None = None
-    limit: Annotated[int, Field(ge=1, le=MAX_LISTED_DOCUMENTS)] = 10
-    page: Annotated[int, Field(ge=1)] = 1
-    order: Literal["asc", "desc"] = "desc"
-    sort: Literal["createdAt", "updatedAt"] = "createdAt"
-
-
-class CreatedMemory(ResponseBody):
-    """A stored memory."""
+class StoredMemoryResponse(ResponseBody):
+    """A memory that was stored as it is."""
 
     id: str
     memory: str
-    is_static: bool
     created_at: str
     forget_after: str | None
     forget_reason: str | None
     metadata: ResponseMetadata | None
+
+
+class CreatedMemory(StoredMemoryResponse):
+    """A new memory."""
+
+    is_static: bool
 
 
 class CreateMemoriesResponse(ResponseBody):
@@ -111,18 +106,12 @@ class ForgetMemoryResponse(ResponseBody):
     forgotten: bool
 
 
-class UpdatedMemory(ResponseBody):
+class UpdatedMemory(StoredMemoryResponse):
     """The new version of a memory."""
 
-    id: str
-    memory: str
     version: int
     parent_memory_id: str | None
     root_memory_id: str | None
-    created_at: str
-    forget_after: str | None
-    forget_reason: str | None
-    metadata: ResponseMetadata | None
 
 
 class ScoredMemory(ResponseBody):
