@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from bench.peers.__main__ import CACHE, HERE, installed, run_command
 from bench.text_generator import SUBJECTS, TextGenerator
+from pipeline.half_precision import as_float32
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.query_analysis import analyze_query
@@ -242,7 +243,7 @@ def _disable_quantizer(index: NamespaceIndex) -> None:
 
 def _brute_force_cpu_ms(index: NamespaceIndex, vectors: Sequence[Vector]) -> float:
     """Milliseconds of the processor for the cosines of all rows and the ten best."""
-    matrices: list[NDArray[np.float32]] = [view.segment.columns.vectors for view in index.chunks.snapshot()]
+    matrices: list[NDArray[np.float32]] = [as_float32(view.segment.columns.vectors) for view in index.chunks.snapshot()]
     taken = []
     for vector in vectors:
         cpu = time.process_time()
@@ -256,7 +257,7 @@ def _qdrant(python: str, index: NamespaceIndex, vectors: Sequence[Vector]) -> fl
     """Milliseconds of the processor that Qdrant's local engine takes for the same cosines."""
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         rows, questions, answer = (Path(folder) / name for name in ("rows.npy", "questions.npy", "answer.json"))
-        np.save(rows, np.concatenate([view.segment.columns.vectors for view in index.chunks.snapshot()]))
+        np.save(rows, np.concatenate([as_float32(view.segment.columns.vectors) for view in index.chunks.snapshot()]))
         np.save(questions, np.stack(vectors))
         run_command([python, str(HERE / "qdrant_large.py"), str(rows), str(questions), str(answer)])
         taken: list[float] = json.loads(answer.read_text())["milliseconds"]

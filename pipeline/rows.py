@@ -248,7 +248,7 @@ class ChunkColumns:
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     created_at: NDArray[np.int64]
-    vectors: NDArray[np.float32]
+    vectors: NDArray[np.float16] | NDArray[np.float32]
     terms: NDArray[np.uint32]
     term_offsets: NDArray[np.int64]
     pages: StringColumn
@@ -280,7 +280,7 @@ class MemoryColumns:
     forgotten: NDArray[np.bool_]
     created_at: NDArray[np.int64]
     updated_at: NDArray[np.int64]
-    vectors: NDArray[np.float32]
+    vectors: NDArray[np.float16] | NDArray[np.float32]
     terms: NDArray[np.uint32]
     term_offsets: NDArray[np.int64]
     incarnation_hashes: NDArray[np.int64]

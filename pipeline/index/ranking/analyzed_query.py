@@ -38,7 +38,7 @@ class AnalyzedQuery:
         k1 = CHUNK_K1 if kind == "chunk" else K1
         return Bm25Scorer(self.term_weights, postings, self.average_length(kind), k1)
 
-    def vectors_comparable(self, vectors: NDArray[np.float32]) -> bool:
+    def vectors_comparable(self, vectors: NDArray[np.float16] | NDArray[np.float32]) -> bool:
         """Tell whether vectors count and come from the same embedder as the query's (same dimensions)."""
         return bool(self.calibration.vector_weight) and vectors.shape[1] == len(self.vector)
 
@@ -57,7 +57,7 @@ class AnalyzedQuery:
     ) -> NDArray[np.float32]:
         """Weighted cosines of rows (None: all) without the common part, above the query's floor."""
         vectors = segment.columns.vectors
-        products = cosines(vectors if rows is None else vectors[rows], self.direction)
+        products = cosines(vectors, self.direction, rows)
         return self._weigh_products(segment, products, rows)
 
     def neighbor_contribution(self, view: SegmentView[ChunkColumns], rows: NDArray[np.intp]) -> NDArray[np.float32]:

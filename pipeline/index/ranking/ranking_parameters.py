@@ -45,7 +45,7 @@ LoCoMo 1.5 points more of their evidence is within 2,000 tokens; leave-one-conve
 SECOND_STAGE_CANDIDATES: Mapping[RowKind, int] = {"chunk": 256, "memory": 128}
 """Rows that get second-stage ranking. 128 chunks lose 0.2 points of LoCoMo's evidence within 2,000 tokens; 64
 memories find 0.7 points less by themselves."""
-MAX_EXACT_SCORING_ROWS = 32_768
+MAX_EXACT_SCORING_ROWS = 4_096
 RESCORE_CANDIDATES = 640
 """Largest namespace with exact cosines for all rows, and the number of rows per segment that get exact cosines
 above it: faster from that size on, with the same ten results (decision record 0012)."""

@@ -8,6 +8,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.half_precision import as_float32
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate, kth_largest
 from pipeline.index.ranking.candidates import AnySegmentView, Candidates
@@ -196,7 +197,7 @@ def _statement_at(
     """The statement at a position; None for a longer text, or one without a vector or document."""
     view, row = candidates.locate(position)
     columns, document = view.segment.columns, documents.get(int(candidates.document_ordinals[position]))
-    text, vector = columns.texts[row], columns.vectors[row]
+    text, vector = columns.texts[row], as_float32(columns.vectors[row])
     if document is None or len(text) > NEWER_MAX_CHARS or not vector.any():
         return None
     speaker, colon, _ = text[:MAX_SPEAKER_NAME_CHARS].partition(":")

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.half_precision import as_float32
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate, cosines, kth_largest, top_k
 from pipeline.index.ranking.candidate_generation import eligible_mask
@@ -68,9 +69,8 @@ def _newest_of_kind(
         strings = (columns.ids.take(rows), columns.texts.take(rows), columns.dates.take(rows))
         times = columns.updated_at[rows].tolist()
         for row, updated_at, id_, text, date in zip(rows.tolist(), times, *strings, strict=True):
-            yield CurrentMemory(
-                updated_at, id_, text, is_static, columns.vectors[row], date, float(columns.worths[row])
-            )
+            vector = as_float32(columns.vectors[row])
+            yield CurrentMemory(updated_at, id_, text, is_static, vector, date, float(columns.worths[row]))
 
 
 def order_by_recency(memories: Iterable[CurrentMemory], limit: int) -> list[CurrentMemory]:
@@ -96,7 +96,7 @@ def _build_hit(query: AnalyzedQuery, documents: DocumentStore, candidates: Candi
         raw_score=raw_score,
         similarity=round(query.calibration.similarity(raw_score), 4),
         document=documents.get(int(candidates.document_ordinals[position])) or EMPTY_DOCUMENT,
-        vector=columns.vectors[row],
+        vector=as_float32(columns.vectors[row]),
         created_at=created_at,
         explanation=candidates.explain(position),
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.half_precision import half_to_float32
+from pipeline.half_precision import as_float32
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.segments.array_file import NamedArrays, from_arrays, to_arrays
 from pipeline.index.segments.binary_quantization import SignBitCodes
@@ -52,9 +52,8 @@ class CapturedIndex:
         documents = self.documents.stored_documents()
         arrays = _under("documents", _document_arrays(documents))
         structure: dict[str, Any] = {"blocks": len(documents.blocks)}
-        # A large index is searched in the file itself, which takes the numbers as they are in memory.
-        structure["chunks"], chunks = _segment_list_arrays(self.chunks, in_half_precision=not self.is_spilled)
-        structure["memories"], memories = _segment_list_arrays(self.memories, in_half_precision=not self.is_spilled)
+        structure["chunks"], chunks = _segment_list_arrays(self.chunks)
+        structure["memories"], memories = _segment_list_arrays(self.memories)
         return structure, arrays | _under("chunks", chunks) | _under("memories", memories)
 
 
@@ -63,7 +62,7 @@ def restore_index(
 ) -> NamespaceIndex:
     """The index of mapped arrays. One above the limit counts as mapped, and maps what comes later by `store`.
 
-    Vectors in half precision are converted into memory, 5 ms for 10,000.
+    Vectors of small segments are converted into memory.
     """
     documents = _documents(structure["blocks"], _below(arrays, "documents"))
     chunks = _segments(ChunkColumns, structure["chunks"], _below(arrays, "chunks"))
@@ -86,15 +85,13 @@ def _as_mapped(segment: Segment[C]) -> Segment[C]:
     return replace(segment, is_spilled=not (vectors.size and vectors.flags.writeable))
 
 
-def _segment_list_arrays(
-    segments: Sequence[Segment[C]], *, in_half_precision: bool
-) -> tuple[list[int | None], dict[str, NDArray[Any]]]:
+def _segment_list_arrays(segments: Sequence[Segment[C]]) -> tuple[list[int | None], dict[str, NDArray[Any]]]:
     """The arrays of the live rows of each segment, and which common part their lengths are for."""
     live = [merge_segments([segment]) if segment.deleted.any() else segment for segment in segments]
     kept = [segment for segment in live if len(segment)]
     arrays: dict[str, NDArray[Any]] = {}
     for number, segment in enumerate(kept):
-        arrays |= _under(str(number), _segment_arrays(segment, in_half_precision=in_half_precision))
+        arrays |= _under(str(number), _segment_arrays(segment))
     return [segment.length_cache.common_part for segment in kept], arrays
 
 
@@ -124,7 +121,7 @@ def _documents(blocks: int, arrays: NamedArrays) -> StoredDocuments:
     )
 
 
-def _segment_arrays(segment: Segment[C], *, in_half_precision: bool) -> dict[str, NDArray[Any]]:
+def _segment_arrays(segment: Segment[C]) -> dict[str, NDArray[Any]]:
     parts: dict[str, object | None] = {
         "columns": segment.columns,
         "postings": segment.postings,
@@ -136,15 +133,15 @@ def _segment_arrays(segment: Segment[C], *, in_half_precision: bool) -> dict[str
     for name, part in parts.items():
         if part is not None:
             arrays |= _under(name, to_arrays(part))
-    if in_half_precision:
-        arrays[_VECTORS] = arrays[_VECTORS].astype(np.float16)
+    arrays[_VECTORS] = arrays[_VECTORS].astype(np.float16, copy=False)
     return arrays
 
 
 def _segment(kind: type[C], arrays: NamedArrays, common_part: int | None) -> Segment[C]:
-    if (vectors := arrays[_VECTORS]).dtype == np.float16:
-        arrays = {**arrays, _VECTORS: half_to_float32(vectors)}
-    columns, codes, keys = from_arrays(kind, _below(arrays, "columns")), _below(arrays, "codes"), _below(arrays, "keys")
+    codes, keys = _below(arrays, "codes"), _below(arrays, "keys")
+    if not codes:
+        arrays = {**arrays, _VECTORS: as_float32(arrays[_VECTORS])}
+    columns = from_arrays(kind, _below(arrays, "columns"))
     return Segment(
         columns=columns,
         postings=from_arrays(Postings, _below(arrays, "postings")),

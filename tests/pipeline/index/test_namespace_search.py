@@ -4,7 +4,7 @@ import pytest
 
 from schemas.events import Relation
 from schemas.filters import NumericComparison, StringEquality
-from tests.support.index_harness import NOW, IndexHarness
+from tests.support.index_harness import NOW, IndexHarness, force_spilled_segments
 
 pytestmark = pytest.mark.anyio
 
@@ -184,3 +184,23 @@ async def test_a_forgotten_name_is_a_name_like_any_other(either: IndexHarness) -
     await either.add_memory("other", "Alice runs the bakery", "talk")
     await either.add_memory("home", "User lives in Lisbon with a cat and a dog", "talk")
     assert (await either.found_ids("Where does Alice live?"))[0] == "other"
+
+
+async def test_a_large_segment_holds_its_vectors_as_they_are_stored_and_a_hit_has_numbers_of_single_precision(
+    world: IndexHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _fill_with_drinks(world)
+    small = await world.hits("green tea")
+    assert await _vector_types(world) == {"float32"}
+    force_spilled_segments(monkeypatch)
+    world.cache._entries.clear()
+    large = await world.hits("green tea")
+    assert await _vector_types(world) == {"float16"}
+    for before, after in zip(small, large, strict=True):
+        assert (before.id, before.similarity) == (after.id, after.similarity)
+        assert after.vector.dtype == "float32"
+        assert before.vector.tobytes() == after.vector.tobytes()
+
+
+async def _vector_types(world: IndexHarness) -> set[str]:
+    return {str(item.segment.columns.vectors.dtype) for item in (await world.open_index()).chunks.snapshot()}
