@@ -6,16 +6,14 @@ The service is whole and in this process; what it thinks to be the providers are
 """
 
 import asyncio
-import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
-import uvicorn
 
 from connectors.client.http_client import origin
 from tests.connectors.provider_contract import SourceDriver
@@ -29,7 +27,9 @@ from tests.connectors.providers.test_provider_contracts import (
     OneDriveSourceDriver,
     SiteSourceDriver,
 )
+from tests.support.asgi_server import serve_app
 from tests.support.connectors.connected_service import ConnectedService, run_connected_service
+from tests.support.providers.web_site_double import WebSiteDouble
 from tools.s3_server import run_s3_server
 
 KEYS = ("lighthouse", "kettle", "stove")
@@ -58,13 +58,9 @@ def _addresses(source: SourceDriver) -> set[str]:
 @asynccontextmanager
 async def world(folder: Path) -> AsyncIterator[dict[str, SourceDriver]]:
     """The sources by their providers' names; a site and, in this empty folder, an S3 server are served."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    site = SiteSourceDriver(f"http://127.0.0.1:{listening.getsockname()[1]}")
-    server = uvicorn.Server(uvicorn.Config(site.site, log_level="warning", lifespan="off"))
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
-    drive, mail = DriveSourceDriver(), GmailSourceDriver()
+    drive, mail, site = DriveSourceDriver(), GmailSourceDriver(), WebSiteDouble("127.0.0.1")
     mail.accounts = mail.mail.accounts = drive.accounts  # Google has one token endpoint for both
-    try:
+    async with serve_app(site) as address:
         with run_s3_server(folder) as store:
             yield {
                 source.provider.name: source
@@ -76,13 +72,9 @@ async def world(folder: Path) -> AsyncIterator[dict[str, SourceDriver]]:
                     drive,
                     mail,
                     OneDriveSourceDriver(),
-                    site,
+                    SiteSourceDriver(site, address),
                 )
             }
-    finally:
-        server.should_exit = True
-        with suppress(asyncio.CancelledError):
-            await serving
 
 
 async def show(service: ConnectedService, name: str, source: SourceDriver) -> None:

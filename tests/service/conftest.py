@@ -5,6 +5,8 @@ from itertools import count
 
 import pytest
 
+from app import erasure_service
+from pipeline.store.blobs import blob_store
 from tests.support.contract_client import ContractClient
 from tests.support.service_world import RunningService, running_service
 
@@ -27,6 +29,13 @@ async def service(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) 
 def client(service: RunningService) -> ContractClient:
     """The administrator."""
     return service.client
+
+
+@pytest.fixture
+def erasing_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An erasure waits for no reader that a test does not have, and for no blob to grow old."""
+    monkeypatch.setattr(erasure_service, "READ_GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -32,8 +32,7 @@ async def test_a_url_that_cannot_be_fetched_is_shown_as_the_documents_url(servic
 async def test_a_file_that_cannot_be_read_is_shown_as_what_it_is(
     service: RunningService, ns: str, filename: str, data: bytes, kind: str
 ) -> None:
-    files = {"file": (filename, data)}
-    await service.client.ok("POST", f"/ns/{ns}/document/file", files=files)
+    await service.add_file(ns, filename, data)
     assert (await _failed(service, ns))["type"] == kind
 
 

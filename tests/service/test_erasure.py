@@ -24,7 +24,7 @@ from tests.support.planted_documents import FILE_WORDS, plant_files
 from tests.support.planted_words import found_in
 from tests.support.service_world import RunningService, running_service, wait_until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("erasing_at_once")]
 
 SECRETS = (
     "zyxotextq", "zyxometaq", "zyxobigq", "zyxomemoryq", "zyxocontextq", "zyxotalkq", "zyxodeadq",
@@ -33,13 +33,6 @@ SECRETS = (
 KEPT = "quvokeptx"
 LONG_TALK = "Ada: It was in the same shop again, on the other side of the river.\n" * 30
 """Makes the records of a talk long enough to be compressed in the log."""
-
-
-@pytest.fixture(autouse=True)
-def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for nobody that a test does not have."""
-    monkeypatch.setattr(erasure_service, "READ_GRACE_SECONDS", 0.05)
-    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -131,8 +124,7 @@ async def test_an_erased_namespace_stays_away_after_a_restart_and_a_replay(tmp_p
         assert found_in(data, SECRETS) == {}
     assert found_in(data, SECRETS) == {}
     async with running_service(data) as service:
-        await service.client.ok("POST", "/admin/replay", {})
-        assert (await service.replays.wait_finished()).state == "done"
+        await service.replay()
         assert [row["namespace"] for row in (await service.client.ok("GET", "/ns"))["namespaces"]] == ["home"]
         assert KEPT in (await service.read_document("home", "kept"))["content"]
         assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
@@ -153,23 +145,23 @@ async def test_what_was_deleted_before_is_erased_with_the_rest(service: RunningS
     assert (await _erase(service))["events"] == {}
 
 
-async def test_a_document_that_came_back_keeps_its_new_words(service: RunningService, tmp_path: Path) -> None:
-    await service.add_document("home", "Ada keeps a zyxotextq in Porto.", id="diary")
-    await service.wait_idle()
-    await service.delete_documents("home", "diary")
-    await service.add_document("home", f"Ada keeps a {KEPT} in Porto.", id="diary")
-    await service.wait_idle()
-    await _erase(service)
-    assert found_in(tmp_path, ("zyxotextq",)) == {}
-    assert KEPT in (await service.read_document("home", "diary"))["content"]
-    await service.client.ok("POST", "/admin/replay", {})
-    assert (await service.replays.wait_finished()).state == "done"
-    assert KEPT in (await service.read_document("home", "diary"))["content"]
+@pytest.mark.parametrize("sealing", [False, True])
+async def test_a_document_that_came_back_keeps_its_new_words(tmp_path: Path, sealing: bool) -> None:
+    async with running_service(tmp_path, sealing=sealing) as service:
+        await service.add_document("home", "Ada keeps a zyxotextq in Porto.", id="diary")
+        await service.wait_idle()
+        await service.delete_documents("home", "diary")
+        await service.add_document("home", f"Ada keeps a {KEPT} in Porto.", id="diary")
+        await service.wait_idle()
+        await _erase(service)
+        assert found_in(tmp_path, ("zyxotextq",)) == {}
+        assert KEPT in (await service.read_document("home", "diary"))["content"]
+        await service.replay()
+        assert KEPT in (await service.read_document("home", "diary"))["content"]
 
 
 async def test_a_blob_that_another_document_needs_stays(service: RunningService) -> None:
-    files = {"file": ("notes.txt", b"Ada saw a lynx in the valley.", "text/plain")}
-    ids = [(await service.client.ok("POST", f"/ns/{ns}/document/file", files=files))["id"] for ns in ("home", "away")]
+    ids = [await service.add_file(ns, "notes.txt", b"Ada saw a lynx in the valley.") for ns in ("home", "away")]
     await service.wait_idle()
     report = await _erase(service, namespace="home", documents=ids[:1])
     assert (report["blobs"], report["waitingBlobs"]) == (0, 0)
@@ -198,7 +190,7 @@ async def test_a_blob_that_no_record_refers_to_goes_when_it_is_old(
     assert (await service.read_document("home", "kept"))["content"] == text
 
 
-FILE = {"file": ("notes.txt", b"The plan of zyxofileq.", "text/plain")}
+FILE = ("notes.txt", b"The plan of zyxofileq.")
 
 
 async def test_a_blob_that_waited_when_the_process_was_killed_goes_after_a_restart(tmp_path: Path) -> None:
@@ -209,7 +201,7 @@ async def test_a_blob_that_waited_when_the_process_was_killed_goes_after_a_resta
         ) as server,
         httpx2.Client(base_url=server.url, headers={"authorization": f"Bearer {server.key}"}, timeout=60) as client,
     ):
-        client.post("/ns/home/document/file", files=FILE).raise_for_status()
+        client.post("/ns/home/document/file", files={"file": FILE}).raise_for_status()
         report = client.post("/admin/erasures", json={"namespace": "home"}).raise_for_status().json()
         assert (report["blobs"], report["waitingBlobs"]) == (0, 1)
         server.kill()
@@ -228,7 +220,7 @@ async def test_an_erasure_that_was_interrupted_is_completed_after_a_restart(
         raise LogWriteError("No space left on device")
 
     async with running_service(tmp_path, sealing=sealing) as service:
-        await service.client.ok("POST", "/ns/home/document/file", files=FILE)
+        await service.add_file("home", *FILE)
         await service.wait_idle()
         with monkeypatch.context() as broken:
             broken.setattr(LogEraser, "erase", fail)
@@ -263,7 +255,7 @@ async def test_what_a_round_left_goes_without_waiting_for_the_interval(
 ) -> None:
     monkeypatch.setattr(erasure_service, "FIRST_ROUND_SECONDS", 0.01)
     monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 3600.0)
-    await service.client.ok("POST", "/ns/home/document/file", files=FILE)
+    await service.add_file("home", *FILE)
     await service.wait_idle()
     await service.client.ok("DELETE", "/ns/home")
     erasures = ErasureService(service.supervisor, service.replays, interval_seconds=3600.0)

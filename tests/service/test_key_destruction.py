@@ -36,14 +36,9 @@ from tests.support.service_world import RunningService, running_service, service
 from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
 from tools.kafka_broker import DockerBroker, LocalBroker
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("erasing_at_once")]
 
 GONE, KEPT = "zyxotextq", "quvokeptx"
-
-
-@pytest.fixture(autouse=True)
-def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
 
 
 @pytest.fixture(params=["embedded", pytest.param("kafka", marks=[pytest.mark.kafka, pytest.mark.slow])])
@@ -99,8 +94,7 @@ async def _write(service: RunningService) -> None:
 
 
 async def _replay(service: RunningService) -> None:
-    await service.client.ok("POST", "/admin/replay", {})
-    assert (await service.replays.wait_finished()).state == "done"
+    await service.replay()
     assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
 
 
@@ -188,8 +182,7 @@ async def test_what_a_kill_interrupts_is_destroyed_after_the_next_start(
     data = tmp_path / "data"
     async with running_service(data, **log) as service, _destroyer(service) as destroyer:
         await _write(service)
-        upload = {"file": ("notes.txt", b"The plan of zyxofileq.", "text/plain")}
-        await service.client.ok("POST", "/ns/home/document/file", files=upload)
+        await service.add_file("home", "notes.txt", b"The plan of zyxofileq.")
         await service.wait_idle()
         await destroyer.destroy()
         await service.client.ok("DELETE", "/ns/home")
@@ -294,10 +287,9 @@ async def test_a_deletion_that_was_redriven_leaves_what_came_after_it(tmp_path: 
 
 
 async def test_a_file_that_another_document_needs_stays(tmp_path: Path) -> None:
-    files = {"file": ("notes.txt", b"Ada saw a lynx in the valley.", "text/plain")}
     async with running_service(tmp_path / "data", sealing=True) as service, _destroyer(service) as destroyer:
         for ns in ("home", "away"):
-            await service.client.ok("POST", f"/ns/{ns}/document/file", files=files)
+            await service.add_file(ns, "notes.txt", b"Ada saw a lynx in the valley.")
         await service.wait_idle()
         for ns, left in (("home", 1), ("away", 0)):
             await service.client.ok("DELETE", f"/ns/{ns}")
@@ -307,9 +299,8 @@ async def test_a_file_that_another_document_needs_stays(tmp_path: Path) -> None:
 
 async def test_a_file_that_was_stored_a_moment_ago_goes_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_destroyer, "BLOB_RETRY_SECONDS", 0.0)
-    files = {"file": ("notes.txt", b"Ada saw a lynx in the valley.", "text/plain")}
     async with running_service(tmp_path / "data", sealing=True) as service, _destroyer(service) as destroyer:
-        await service.client.ok("POST", "/ns/home/document/file", files=files)
+        await service.add_file("home", "notes.txt", b"Ada saw a lynx in the valley.")
         await service.wait_idle()
         await service.client.ok("DELETE", "/ns/home")
         with monkeypatch.context() as now:
@@ -333,8 +324,7 @@ async def test_the_index_is_made_anew_where_it_is_lost_or_another_log_is_there(t
         shutil.rmtree(data / lost)
     (tmp_path / "log").rename(data / "log")
     async with running_service(data, sealing=True) as service, _destroyer(service) as destroyer:
-        await service.client.ok("POST", "/admin/replay", {})
-        assert (await service.replays.wait_finished()).state == "done"
+        await service.replay()
         await destroyer.destroy()
         await service.delete_documents("home", "diary")
     (data / "record-index.db").write_bytes(b"no index" * 1000)

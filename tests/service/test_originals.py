@@ -12,9 +12,8 @@ PAGE = b"<html><title>Tides</title><script>alert(1)</script><p>High water is at 
 
 async def test_a_file_comes_back_as_it_was_and_is_never_shown_as_a_page(tmp_path: Path) -> None:
     async with running_service(tmp_path) as service:
-        upload = {"file": ("tides \u20ac\r\n.html", PAGE, "text/html")}
-        added = await service.client.ok("POST", "/ns/ada/document/file", files=upload)
-        answer = await service.client("GET", f"/ns/ada/explain/originals/{added['id']}")
+        added = await service.add_file("ada", "tides \u20ac\r\n.html", PAGE, "text/html")
+        answer = await service.client("GET", f"/ns/ada/explain/originals/{added}")
         assert answer.content == PAGE
         assert answer.headers["content-length"] == str(len(PAGE))
         assert answer.headers["content-type"] == "application/octet-stream"
@@ -27,8 +26,7 @@ async def test_a_file_comes_back_as_it_was_and_is_never_shown_as_a_page(tmp_path
 async def test_a_large_file_is_sent_in_parts_and_one_that_is_lost_is_not_found(tmp_path: Path) -> None:
     data = b"A line of a long file.\n" * 40_000
     async with running_service(tmp_path) as service:
-        added = await service.client.ok("POST", "/ns/ada/document/file", files={"file": ("l.txt", data, "text/plain")})
-        path = f"/ns/ada/explain/originals/{added['id']}"
+        path = f"/ns/ada/explain/originals/{await service.add_file('ada', 'l.txt', data, 'text/plain')}"
         assert (await service.client("GET", path)).content == data
         await service.wait_idle()
         for blob in [file for file in (tmp_path / "blobs").rglob("*") if file.is_file()]:

@@ -20,10 +20,9 @@ FILLER = "The keeper wrote down the weather of each day and night. " * 16
 async def add_pdf(service: RunningService, **form: str) -> str:
     pages = [f"Of wind. {FILLER}", "", f"The zeppelin landed on the pier. {FILLER} Ada Lind lives in Bergen."]
     data = pdf_writer.write_pdf([page.replace(". ", ".\n") for page in pages])
-    files = {"file": ("log.pdf", data, "application/pdf")}
-    added = await service.client.ok("POST", "/ns/tower/document/file", files=files, data=form)
+    added = await service.add_file("tower", "log.pdf", data, "application/pdf", **form)
     await service.wait_idle()
-    return str(added["id"])
+    return added
 
 
 async def search(service: RunningService) -> dict[str, Any]:

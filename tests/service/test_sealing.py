@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from app import erasure_service
 from app.cli.conventions import ExitCode
 from app.cli.main import app
 from pipeline.bus.bus_factory import open_key_table
@@ -18,7 +17,6 @@ from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.sqlite.log_reader import LogReader
 from pipeline.errors import RejectedError
 from pipeline.ports import Blobs
-from pipeline.store.blobs import blob_store
 from schemas.events import BlobRef
 from schemas.ids import document_key
 from schemas.topics import ALL_TOPICS, DOCUMENTS_SUBMITTED
@@ -29,15 +27,9 @@ from tests.support.service_world import RunningService, running_service, service
 from tests.support.vault_double import TOKEN, VaultDouble
 from tools.s3_server import S3Server
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("erasing_at_once")]
 
 GONE, KEPT, POISON = "zyxotextq", "quvokeptx", "zyxodeadq"
-
-
-@pytest.fixture(autouse=True)
-def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(erasure_service, "READ_GRACE_SECONDS", 0.05)
-    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
 
 
 async def _write_two(service: RunningService) -> None:
@@ -84,8 +76,7 @@ async def test_a_copy_of_the_log_is_unreadable_where_it_was_erased(tmp_path: Pat
         assert newest["details"]["keys"] == str(report["keys"])
         assert (await service.client.ok("POST", "/admin/erasures", {}))["keys"] == 0
         assert found_in(data, (GONE,)) == {}
-        await service.client.ok("POST", "/admin/replay", {})
-        assert (await service.replays.wait_finished()).state == "done"
+        await service.replay()
         assert KEPT in (await service.read_document("home", "kept"))["content"]
         assert [found["id"] for found in await service.list_items("home", "documents")] == ["kept"]
     found, erased = _readable_words(copy, data, (GONE, KEPT))
@@ -94,8 +85,7 @@ async def test_a_copy_of_the_log_is_unreadable_where_it_was_erased(tmp_path: Pat
 
 
 async def _upload(service: RunningService, text: str) -> str:
-    files = {"file": ("notes.txt", text.encode(), "text/plain")}
-    return str((await service.client.ok("POST", "/ns/home/document/file", files=files))["id"])
+    return await service.add_file("home", "notes.txt", text.encode(), "text/plain")
 
 
 async def _download(service: RunningService, document: str) -> str:
@@ -122,8 +112,7 @@ async def test_a_copy_of_files_and_long_texts_is_unreadable_where_it_was_erased(
     async with running_service(data, sealing=True) as service:
         assert await _readable(service.pipeline.resources.blobs, _digests(copy)) == stored
         assert len(_digests(copy)) == len(stored) + report["blobs"]
-        await service.client.ok("POST", "/admin/replay", {})
-        assert (await service.replays.wait_finished()).state == "done"
+        await service.replay()
         assert await _download(service, kept[0]) == f"The plan of {KEPT}."
         assert KEPT in (await service.read_document("home", kept[1]))["content"]
         assert {row["id"] for row in await service.list_items("home", "documents")} == set(kept)
@@ -190,8 +179,7 @@ async def test_a_restored_backup_of_the_keys_reads_only_what_was_not_erased(tmp_
     assert "1 block of keys added" in _run("restore", str(backup), data=data).output
     assert _readable_words(data / "log", data, (GONE, KEPT))[0] == {KEPT}
     async with running_service(data, sealing=True) as service:
-        await service.client.ok("POST", "/admin/replay", {})
-        assert (await service.replays.wait_finished()).state == "done"
+        await service.replay()
         assert [found["id"] for found in await service.list_items("home", "documents")] == ["kept"]
 
 
@@ -224,23 +212,10 @@ async def test_vault_keeps_the_wrapping_key_from_the_disk(tmp_path: Path, monkey
         vault.min_decryption_version = 2
         assert _run("rotate", data=tmp_path).exit_code == ExitCode.OK
         async with running_service(tmp_path, sealing=True, **service_of_keys) as service:
-            await service.client.ok("POST", "/admin/replay", {})
-            assert (await service.replays.wait_finished()).state == "done"
+            await service.replay()
             assert KEPT in (await service.read_document("home", "kept"))["content"]
     monkeypatch.delenv("RECOLLECT_SEALING_VAULT_TOKEN")
     assert "needs RECOLLECT_SEALING_VAULT_TOKEN" in _run("rewrap", data=tmp_path).stderr
-
-
-async def test_a_document_that_came_back_keeps_its_new_words(tmp_path: Path) -> None:
-    async with running_service(tmp_path, sealing=True) as service:
-        await _write_two(service)
-        await service.delete_documents("home", "diary")
-        await service.add_document("home", f"Ada keeps a {KEPT} in Porto.", id="diary")
-        await service.wait_idle()
-        await service.client.ok("POST", "/admin/erasures", {})
-        await service.client.ok("POST", "/admin/replay", {})
-        assert (await service.replays.wait_finished()).state == "done"
-        assert KEPT in (await service.read_document("home", "diary"))["content"]
 
 
 async def test_an_erased_record_in_a_restored_log_is_passed_over(tmp_path: Path) -> None:
@@ -254,8 +229,7 @@ async def test_an_erased_record_in_a_restored_log_is_passed_over(tmp_path: Path)
     shutil.rmtree(data / "tables")
     copy.rename(data / "log")
     async with running_service(data, sealing=True) as service:
-        await service.client.ok("POST", "/admin/replay", {})
-        assert (await service.replays.wait_finished()).state == "done"
+        await service.replay()
         assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
         assert [found["id"] for found in await service.list_items("home", "documents")] == ["kept"]
 
@@ -282,7 +256,6 @@ async def test_what_was_sealed_is_read_after_sealing_is_turned_off(tmp_path: Pat
         await _write_two(service)
     async with running_service(tmp_path) as service:
         await service.add_document("home", "Cleo keeps a lynx.", id="later")
-        await service.client.ok("POST", "/admin/replay", {})
-        assert (await service.replays.wait_finished()).state == "done"
+        await service.replay()
         assert KEPT in (await service.read_document("home", "kept"))["content"]
     assert set(found_in(tmp_path / "log", ("lynx", GONE, KEPT))) == {"lynx"}

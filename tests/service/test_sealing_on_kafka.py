@@ -13,14 +13,12 @@ import pytest
 from anyio import to_thread
 from typer.testing import CliRunner
 
-from app import erasure_service
 from app.cli.conventions import ExitCode
 from app.cli.main import app
 from app.resources import sealing_uri
 from bench.service_process import Server
 from pipeline.bus.records import ErasedRecordError, ProducerRecord, decode
 from pipeline.bus.sealing import shared_key_table
-from pipeline.store.blobs import blob_store
 from pipeline.store.key_storage import open_key_storage
 from schemas.events import BlobRef, Content
 from schemas.topics import CONTENT_TOPICS, DOCUMENTS_EXTRACTED, MEMORIES_FORGOTTEN
@@ -41,9 +39,7 @@ KEPT, CONTROL = "quvokeptx", "quvocontrolx"
 
 
 @pytest.fixture(autouse=True)
-def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(erasure_service, "READ_GRACE_SECONDS", 0.05)
-    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
+def _without_pauses(erasing_at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_key_table, "MAX_AGE_SECONDS", 0.0)
 
 
@@ -161,8 +157,7 @@ async def test_erased_words_are_unreadable_in_topics_and_gone_elsewhere(
         assert await places.found() == set()
     assert _segments(own_kafka, (*WORDS, KEPT)) == {}
     async with _processes(places.folder, own_kafka, **places.settings) as (here, there):
-        await here.client.ok("POST", "/admin/replay", {})
-        assert (await here.replays.wait_finished()).state == "done"
+        await here.replay()
         for service in (here, there):
             assert KEPT in (await service.read_document("home", "kept"))["content"]
             assert [row["id"] for row in await service.list_items("home", "documents")] == ["kept"]
@@ -207,8 +202,7 @@ async def test_what_was_written_before_sealing_is_counted_and_stays(
         assert report["retainedEvents"] >= 3
         assert (await _readable(service, (*WORDS, KEPT)))[0] == {"zyxotextq", KEPT}
     async with running_service(tmp_path, **on_kafka) as service:
-        await service.client.ok("POST", "/admin/replay", {})
-        assert (await service.replays.wait_finished()).state == "done"
+        await service.replay()
         assert [row["id"] for row in await service.list_items("home", "documents")] == ["kept"]
         assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
 
@@ -246,8 +240,7 @@ async def test_shared_keys_are_backed_up_restored_and_rotated_by_commands(
         found, erased = await _readable(service, ("zyxotextq", KEPT))
         assert found == {KEPT}
         assert erased >= 3
-        await service.client.ok("POST", "/admin/replay", {})
-        assert (await service.replays.wait_finished()).state == "done"
+        await service.replay()
         assert [row["id"] for row in await service.list_items("home", "documents")] == ["kept"]
         assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
 

@@ -17,11 +17,6 @@ TALK = "Ben: I live in Porto and I have a lynx.\nAda: I live in Rome."
 OTHERS = {"trust": "others"}
 
 
-async def _upload(service: RunningService, ns: str, name: str, data: bytes) -> Any:
-    files = {"file": (name, data, "application/octet-stream")}
-    return (await service.client.ok("POST", f"/ns/{ns}/document/file", files=files))["id"]
-
-
 async def _trust(service: RunningService, ns: str, query: str) -> dict[str, set[Any]]:
     """What results of a search say of their trust, by their documents."""
     found: dict[str, set[Any]] = {}
@@ -37,7 +32,7 @@ async def test_words_of_others_are_marked_in_every_result_and_own_words_are_not(
     await service.add_document(ns, "I live in Lisbon. I love otters.", id="own")
     await service.add_document(ns, "I live in Faro. I love cats.", id="synced", metadata=synced)
     await service.add_document(ns, "I like tea. Kim likes tea.", id="named", metadata={"trust": "mine"})
-    mail, page = [await _upload(service, ns, name, data) for name, data in (("a.eml", MAIL), ("a.html", PAGE))]
+    mail, page = [await service.add_file(ns, name, data) for name, data in (("a.eml", MAIL), ("a.html", PAGE))]
     await service.wait_idle()
     found = await _trust(service, ns, "Who lives, works or meets where, and who likes what?")
     assert found == {"own": {None}, "synced": {"others"}, "named": {"mine"}, mail: {"others"}, page: {"others"}}
@@ -51,7 +46,7 @@ async def test_words_of_others_are_marked_in_every_result_and_own_words_are_not(
 
 
 async def test_a_memory_of_own_words_and_a_page_is_own(service: RunningService, ns: str) -> None:
-    page = await _upload(service, ns, "a.html", PAGE)
+    page = await service.add_file(ns, "a.html", PAGE)
     await service.wait_idle()
     assert await _trust(service, ns, "Otto Falk") == {page: {"others"}}
     await service.add_document(ns, "Otto Falk lives in Graz.", id="own")
@@ -69,8 +64,7 @@ async def test_a_memory_keeps_who_said_it_through_replay_and_export(tmp_path: Pa
         assert {"Ben lives in Porto": "Ben", "Ada lives in Rome": "Ada", "User lives in Lisbon": None}.items() <= (
             before.items()
         )
-        await service.client.ok("POST", "/admin/replay", {})
-        assert (await service.replays.wait_finished()).state == "done"
+        await service.replay()
         assert await _speakers(service) == before
         lines = (await service.client("GET", "/admin/export?namespace=home")).content
     async with running_service(tmp_path / "two") as service:
@@ -91,7 +85,7 @@ async def _speakers(service: RunningService) -> dict[str, Any]:
 
 async def test_a_model_is_told_what_the_user_did_not_say(service: RunningService, ns: str) -> None:
     await service.add_document(ns, "I live in Lisbon.", id="own")
-    page = await _upload(service, ns, "a.html", PAGE)
+    page = await service.add_file(ns, "a.html", PAGE)
     await service.wait_idle()
     http = httpx2.AsyncClient(
         transport=httpx2.ASGITransport(service.app),

@@ -16,8 +16,7 @@ async def plant_files(service: RunningService, ns: str) -> list[str]:
     """Add the documents; their ids."""
     ids = []
     for name, data in (("notes.txt", b"The plan of zyxofileq."), ("hi.eml", MAIL)):
-        files = {"file": (name, data, "text/plain" if name.endswith("txt") else "message/rfc822")}
-        ids.append((await service.client.ok("POST", f"/ns/{ns}/document/file", files=files))["id"])
+        ids.append(await service.add_file(ns, name, data))
     file = ItemFile(b"The budget of zyxosyncq.", "budget.txt", "text/plain")
     items = [
         SourceItem("1", "v1", "Budget", file=file),

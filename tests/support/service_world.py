@@ -57,6 +57,14 @@ class RunningService:
         added: str = (await self.client.ok("POST", f"/ns/{namespace}/document", body))["id"]
         return added
 
+    async def add_file(
+        self, namespace: str, name: str, data: bytes, media_type: str = "application/octet-stream", **form: str
+    ) -> str:
+        """The id of a document that a file became."""
+        upload = {"file": (name, data, media_type)}
+        answer = await self.client.ok("POST", f"/ns/{namespace}/document/file", files=upload, data=form)
+        return str(answer["id"])
+
     async def patch_document(self, namespace: str, document: str, **fields: Any) -> Any:
         return await self.client.ok("PATCH", f"/ns/{namespace}/document/{document}", fields)
 
@@ -75,6 +83,11 @@ class RunningService:
         items: list[Any] = answer[kind]
         assert answer["pagination"]["totalItems"] == len(items), f"{kind} of {namespace}: {answer}"
         return items
+
+    async def replay(self) -> None:
+        """Rebuild all tables from the log, and serve the new ones."""
+        await self.client.ok("POST", "/admin/replay", {})
+        assert (await self.replays.wait_finished()).state == "done"
 
     async def search(self, namespace: str, query: str, **body: Any) -> list[Any]:
         """Every result with its document, however unlike the query."""

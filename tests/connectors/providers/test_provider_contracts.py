@@ -1,16 +1,12 @@
 """The suite of every provider, run on Google Drive, Gmail, OneDrive and the crawler."""
 
-import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 import httpx2
 import pytest
-import uvicorn
 
 from connectors.client.request_throttle import RateLimit
 from connectors.providers.gmail.provider import Gmail, PubSubConfig
@@ -21,6 +17,7 @@ from connectors.providers.onedrive.client import MicrosoftOAuthClient
 from connectors.providers.onedrive.provider import OneDrive
 from connectors.providers.web_crawler.provider import WebCrawler
 from tests.connectors.provider_contract import ConnectorContract, DeliveryRequest, SourceDriver
+from tests.support.asgi_server import serve_app
 from tests.support.connectors.connected_service import ConnectedService
 from tests.support.fakes import EPOCH, FixedClock
 from tests.support.providers.authorization_server import CLIENT_ID, CLIENT_SECRET, AuthorizationServerDouble
@@ -187,8 +184,8 @@ class SiteSourceDriver(SourceDriver):
 
     settings: ClassVar[Mapping[str, Any]] = {"fetch_private_addresses": True}
 
-    def __init__(self, address: str) -> None:
-        self.site = WebSiteDouble("127.0.0.1")
+    def __init__(self, site: WebSiteDouble, address: str) -> None:
+        self.site = site
         self.fields: Mapping[str, Any] = {"config": {"startUrl": f"{address}/"}}
         self.provider = WebCrawler(clock=FixedClock())
         self.provider.rate_limit = RateLimit(requests_per_second=1000, max_concurrent=2, burst=100)
@@ -289,12 +286,6 @@ class TestWebCrawler(ConnectorContract):
 
     @pytest.fixture
     async def source(self, anyio_backend: str) -> AsyncIterator[SiteSourceDriver]:
-        listening = socket.create_server(("127.0.0.1", 0))
-        source = SiteSourceDriver(f"http://127.0.0.1:{listening.getsockname()[1]}")
-        config = uvicorn.Config(source.site, log_level="warning", lifespan="off")
-        server = uvicorn.Server(config)
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        yield source
-        server.should_exit = True
-        with suppress(asyncio.CancelledError):
-            await serving
+        site = WebSiteDouble("127.0.0.1")
+        async with serve_app(site) as address:
+            yield SiteSourceDriver(site, address)
