@@ -45,11 +45,12 @@ _NOT_NAMES = word_set(
     "tuesday wednesday thursday friday saturday sunday january february march july september october november december "
     "what why how who where when plan mood sleep food work weight todos done doing blocked next yesterday today "
     "tomorrow breakfast brunch lunch dinner supper snack meeting standup morning noon afternoon evening night present "
-    "absent blockers journal diary log"
+    "absent blockers journal diary log debug trace warn fatal critical notice"
 )
 _CHANNEL = re.compile(r"#[\w-]+$")
 _MIN_TURN_SHARE = 0.6
 """Least share of a text's lines that begin with a small name where it is read as a chat."""
+_STAMPED = re.compile(r"[^\S\n]*(?:[-\u2022*] )?[*_]*[\[(]?[^\n:]{0,24}\b\d{1,2}:\d{2}")
 _SAID = ("content", "text", "message", "said")
 _WHEN = ("timestamp", "date", "created_at", "createdAt", "time")
 _WHO = ("name", "speaker", "author", "sender", "from", "role")
@@ -207,7 +208,7 @@ def _is_field(name: str) -> bool:
 
 def _is_handle(name: str) -> bool:
     """Return whether a word beside a time may be a small name: `alice - Today at 10:31`, `[10:31] alice: hi`."""
-    return " " not in name and name not in _NOT_NAMES
+    return " " not in name and name.casefold() not in _NOT_NAMES
 
 
 def _is_speaker_name(name: str) -> bool:
@@ -222,7 +223,7 @@ def _is_speaker_name(name: str) -> bool:
 
 
 def _is_transcript(text: str, turns: list[_Turn]) -> bool:
-    """Names that come back, roles, or a single turn in the first person; and the document begins with one."""
+    """Names that come back, roles, times, or a single turn in the first person; and the document begins with one."""
     if text[: turns[0][1]].strip().count("\n") > 3:
         return False
     names = Counter(name for name, *_ in turns)
@@ -230,8 +231,13 @@ def _is_transcript(text: str, turns: list[_Turn]) -> bool:
     if roles & _WRITER and roles & _MACHINE and roles <= _WRITER | _MACHINE:
         return True
     personal = sum(1 for _, start, end, _ in turns if _PERSONAL.search(text, start, end))
-    if not personal:
+    if not personal and not all(_is_stamped(text, start) for _, start, _, _ in turns):
         return False
     if len(turns) == 1:
         return True
     return len(names) <= max(2, len(turns) * 2 // 3) or personal * 2 >= len(turns)
+
+
+def _is_stamped(text: str, said: int) -> bool:
+    """Return whether the line, or the heading above it, in which something is said begins with a time."""
+    return _STAMPED.match(text, text.rfind("\n", 0, said) + 1) is not None

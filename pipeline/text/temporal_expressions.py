@@ -161,12 +161,12 @@ def _in_order(found: list[tuple[int, DateRange]]) -> tuple[DateRange, ...]:
 
 
 def _render(match: re.Match[str], words: tuple[str, str]) -> str:
-    """Render `on 5 May 2023`, or `5 May 2023` after another preposition; a possessive gets `the`."""
+    """Render `on 5 May 2023`, or `5 May 2023` after another preposition; a possessive gets `the`, or keeps its `'s`."""
     preposition, name = words
     before = match["before"]
     upper = match[0][0].isupper() and (match.start() == 0 or not (match["week_day"] or match["month"]))
     if match["own"]:
-        shown = f"{before + ' ' if before else ''}the {name}"
+        shown = f"{before + ' ' if before else ''}" + (f"{name}'s" if name.startswith("the ") else f"the {name}")
     elif match["ahead"]:
         shown = f"{preposition} {name}"
     elif before and before.lower() in {"since", "until", "till", "by", "from", "before", "after", "for"}:

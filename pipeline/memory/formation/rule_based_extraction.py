@@ -10,6 +10,7 @@ from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.formation.answers import answered
 from pipeline.memory.formation.document_voice import Passage, find_passages, is_planted, may_be_users
+from pipeline.memory.formation.introductions import separate_statements
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.sentence_splitter import split_sentences
 from pipeline.memory.grammar.speaker_context import SpeakerContext
@@ -140,7 +141,8 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
             continue
         start, end = (None, None) if offset is None else (offset + sentence.start, offset + sentence.end)
         answers = answered(asked, sentence.text)
-        for text in answers or [sentence.text]:
+        separate = separate_statements(sentence.text) if passage.is_speech else []
+        for text in answers or separate or [sentence.text]:
             yield _Spoken(SaidSentence(text, context, discourse, is_answer=bool(answers)), start, end)
         asked = ""
 

@@ -271,4 +271,11 @@ def _tokens(top: "Token", heads: "dict[int, Token]", head: "Token") -> "tuple[To
         or kept[-1].lower_ in _TRAILING
     ):
         kept.pop()
+    if kept and kept[0].i and _is_currency(kept[0]) and kept[0].nbor(-1).ent_type_ in ("CARDINAL", "MONEY"):
+        kept.insert(0, kept[0].nbor(-1))
     return tuple(kept)
+
+
+def _is_currency(token: "Token") -> bool:
+    """Return whether a word may be the code of a currency, whose amount the parser leaves behind a colon."""
+    return token.is_upper and len(token) == 3 and token.tag_ == "NNP"

@@ -179,7 +179,8 @@ def _expanded(clitic: "Token") -> dict[int, str]:
 def _agreeing(subject: "Token", clause: Clause) -> dict[int, str]:
     """Return the form of the verb that follows a name instead of `I`; a coordinated subject keeps its verb."""
     verb = clause.head if subject is clause.subject else subject.head
-    if any(child.dep_ == "conj" for child in subject.children):
+    is_compound = verb.dep_ in SUBJECTS  # the parser takes `test` of `we test drove it` for the subject
+    if is_compound or any(child.dep_ == "conj" for child in subject.children):
         return {}
     agreed: dict[int, str] = {}
     finite = next(iter(auxiliaries(verb)), verb)

@@ -52,6 +52,7 @@ def meant(text: str, today: date | None = MONDAY) -> tuple[str, list[str]]:
         ("My parents are coming Sunday.", "My parents are coming on 14 May 2023.", "2023-05-14"),
         ("The plumber's coming Friday.", "The plumber's coming on 12 May 2023.", "2023-05-12"),
         ("I have an exam on Monday.", "I have an exam on 15 May 2023.", "2023-05-15"),
+        ("We left after last night's party.", "We left after the night of 7 May 2023's party.", "2023-05-07"),
         ("Tomorrow's exam is hard.", "The 9 May 2023 exam is hard.", "2023-05-09"),
     ],
 )

@@ -114,7 +114,7 @@ def test_repeated_facts_are_extracted_once() -> None:
         ("I'm allergic to nuts.", True),
         ("I prefer tea.", True),
         ("My wife is called Ana.", True),
-        ("I'm Ada, a nurse from Graz.", True),
+        ("I'm Ada, 34, a nurse from Graz.", True),
         ("I'm the older sister of Eva.", True),
         ("I'm looking for a flat.", False),
         ("My deadline is 12 December.", False),
@@ -125,7 +125,7 @@ def test_repeated_facts_are_extracted_once() -> None:
     ],
 )
 def test_identity_is_static_and_events_are_not(sentence: str, static: bool) -> None:
-    assert [draft.is_static for draft in extract_facts(sentence)] == [static]
+    assert {draft.is_static for draft in extract_facts(sentence)} == {static}
 
 
 @given(

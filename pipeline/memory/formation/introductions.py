@@ -1,0 +1,96 @@
+"""Sentences that say several things of their speaker at once, made one statement each. Pure."""
+
+import re
+from collections.abc import Iterator
+
+from pipeline.memory.grammar.message_text import NUMBER
+from pipeline.text.english_nouns import KIN
+
+_BEGIN = re.compile(
+    r"^(?:[\w' -]{2,24}: )?(?:(?:hi|hey|hello)(?: (?:there|all|everyone|everybody))?[,!.]? )?"
+    r"(?P<own>(?:I am|I['\u2019]?m|(?:my )?name(?: is|['\u2019]?s)|this is) )?(?=\S)",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2}$")
+_AGE = re.compile(r"(?:aged? )?(?P<years>1[3-9]|[2-9]\d)(?: ?(?:years old|yrs? old|yo|y/o))?$", re.IGNORECASE)
+_ROLE = re.compile(
+    r"(?!not\b|so\b|your?\b|sure\b)(?P<article>an? |the )?(?P<role>(?:[\w&/-]+ ){0,3}?(?!bett|oth|nev|eith|sob|eag)"
+    r"[a-z]*(?:[a-z]{2}er|[td]or|ist|yst|ian|(?<!import)(?<!toler)ant|dent|nurse|chef|cook|pilot|coach|vet|clerk|lead|"
+    r"mechanic)"
+    r"(?: (?:at|for|in|with|from|of|by) .+)?)$",
+    re.IGNORECASE,
+)
+_STATE = re.compile(
+    r"(?:(?:originally|now|currently|happily|recently|newly|proudly) )?(?:(?:from|based in|living in|born in|working "
+    r"(?:at|for|in|as)|studying|allergic to) \S.*|(?:[a-z]+[ -]intolerant|married|engaged|divorced|widowed|single|"
+    r"separated|retired|unemployed|self-employed|vegan|vegetarian|diabetic|coeliac|celiac|left-handed|non-binary|trans|"
+    r"deaf|bilingual)\b[^,]*)$",
+    re.IGNORECASE,
+)
+_PARENT = re.compile(r"(?:(?:an?|the|proud) )*(?:mum|mom|dad|mother|father|parent) (?:of|to) \S.*$", re.IGNORECASE)
+_FAMILY = re.compile(
+    rf"(?:(?:with|and|has|have|got) )?(?P<had>(?:{NUMBER}|an?) (?:[a-z]+ )?(?:{'|'.join(sorted(KIN))}|sons|daughters|"
+    r"brothers|sisters|boys|girls|siblings|rabbits|horses)\b.*)$",
+    re.IGNORECASE,
+)
+_OWN_CLAUSE = re.compile(r"(?:and |but |so )?(?P<clause>(?:I|I['\u2019]\w+|my|we|our) \S.*)$")
+_COMMA = re.compile(r", (?:and )?(?![^(]*\))")
+_LIVES_WITH = re.compile(
+    r"^(?P<home>(?:.*?\b)?(?P<who>I|we) live (?:in|near|outside) [\w' -]{2,40}?)(?P<kin> with (?:my|our) [^,;.!?]+?)"
+    r"(?P<rest>(?:,| and (?:I|we)\b|[.!]*$).*)$"
+)
+
+
+def separate_statements(sentence: str) -> list[str]:
+    """Return the statements of an introduction or of a home that is shared; none for any other sentence.
+
+    >>> separate_statements("I'm Nora, 34, nurse at Karolinska, two kids, Alma (6) and Vidar (3)")
+    ["I'm Nora", "I'm 34", "I'm a nurse at Karolinska", 'I have two kids, Alma (6) and Vidar (3)']
+    >>> separate_statements("I live in Lisbon with my cat Pixel, and I work as a nurse.")
+    ['I live in Lisbon, and I work as a nurse.', 'I live with my cat Pixel']
+    >>> separate_statements("I'm tired, hungry, and I miss my cat.")
+    []
+    """
+    if sentence.rstrip().endswith("?"):
+        return []
+    if (shared := _LIVES_WITH.match(sentence)) is not None:
+        return [f"{shared['home']}{shared['rest']}", f"{shared['who']} live{shared['kin']}"]
+    return _introduction(sentence.rstrip(" .!"))
+
+
+def _introduction(sentence: str) -> list[str]:
+    """Return a statement for each trait between commas, where there are two and the first part is one."""
+    begin = _BEGIN.match(sentence)
+    first, *others = _COMMA.split(sentence[begin.end() if begin else 0 :])
+    is_named = begin is not None and begin["own"] is not None
+    opening = f"I'm {first}" if is_named and _NAME.match(first) else _trait(first)
+    if opening is None or not (is_named or _STATE.match(first)):
+        return []
+    statements = [opening]
+    traits = 1
+    for part in others:
+        if (trait := _trait(part)) is not None:
+            statements.append(trait)
+            traits += 1
+        elif (own := _OWN_CLAUSE.match(part)) is not None:
+            statements.append(own["clause"])
+        else:
+            statements[-1] += f", {part}"
+    return statements if traits > 1 else []
+
+
+def _trait(part: str) -> str | None:
+    return next(_readings(part), None)
+
+
+def _readings(part: str) -> Iterator[str]:
+    """Yield what a part says of its speaker, the surest reading first."""
+    if (age := _AGE.match(part)) is not None:
+        yield f"I'm {age['years']}"
+    if _PARENT.match(part) or _STATE.match(part):
+        yield f"I'm {part}"
+    if (family := _FAMILY.match(part)) is not None:
+        yield f"I have {family['had']}"
+    if (role := _ROLE.match(part)) is not None:
+        article = role["article"] or ("an " if role["role"][0].lower() in "aeiou" else "a ")
+        yield f"I'm {article}{role['role']}"
