@@ -146,8 +146,8 @@ _HAD = re.compile(
 """Pasts that English verbs are not known by, before an object."""
 _BEEN = re.compile(rf"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed|{_STATES})\b")
 _PASSIVE = re.compile(
-    r"\s+(?:(?:by|as|in(?! (?:my|our|the|an?|with|together|yesterday|today|last|on)\b))\b|(?:to|until|till) (?:the )?(?:"
-    r"\d{1,2}(?!\w* floor)|next |tomorrow|later|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)day))"
+    r"\s+(?:(?:by|as|in(?! (?:my|our|the|an?|with|together|yesterday|today|last|on)\b))\b|(?:to|until|till) (?:the )?"
+    r"(?:\d{1,2}(?!\w* floor)|next |tomorrow|later|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)day))"
 )
 """What follows a verb whose subject is a thing: `moved to the 21st`."""
 _HEADING = re.compile(r" (?:lists?|notes?|plans?|tips|ideas|schedule|guide|hours)\b")
