@@ -167,24 +167,9 @@ def _died(match: re.Match[str]) -> Iterable[Attribute | None]:
     yield _assertion(match, "have", match["v"], is_denied=True)
 
 
-def _unsubscribed(match: re.Match[str]) -> Iterable[Attribute | None]:
-    attribute = _assertion(match, "subscribe", f"to {match['v']}", is_denied=True)
-    yield attribute
-    if attribute is not None:
-        yield _assertion(match, "have", match["v"], is_denied=True)
-
-
 def _trip_off(match: re.Match[str]) -> Iterable[Attribute | None]:
     for verb in ("go", "travel", "fly"):
         yield _assertion(match, verb, f"to {match['v']}", is_denied=True)
-
-
-def _achieved(match: re.Match[str]) -> Iterable[Attribute | None]:
-    for verb in {"found": ("look",), "passed": ("prepare", "study", "train"), "got": ("look",)}.get(
-        match["b"], ("write", "read")
-    ):
-        prefix = "" if verb in ("write", "read") else "for "
-        yield _assertion(match, verb, f"{prefix}{match['v']}", is_denied=True)
 
 
 _SWITCHED = ("use", "run", "study", "learn", "play", "take", "eat", "drink", "drive", "have", "work", "subscribe")
@@ -278,18 +263,6 @@ PATTERNS: tuple[AttributePattern, ...] = (
         rf"(?:trip|flight|journey|holiday) to {_OBJECT}",
         _trip_off,
         "cancelled canceled called",
-    ),
-    attribute_pattern(
-        rf"{WHO} (?:has )?(?:cancelled|canceled|unsubscribed from) (?:the |their )?(?:subscription to )?"
-        rf"{_OBJECT}",
-        _unsubscribed,
-        "cancelled canceled unsubscribed",
-    ),
-    attribute_pattern(
-        rf"{WHO} (?:has )?(?P<b>passed|finished|submitted|completed|handed in|found|got) "
-        rf"(?=(?:an?|the|their|his|her) ){_OBJECT}",
-        _achieved,
-        "passed finished submitted completed handed found got",
     ),
     attribute_pattern(
         rf"{WHO} (?:has |have |was |were )?{NOW}(?:switched|changed|migrated|moved|converted) from {OLD} to "

@@ -107,7 +107,10 @@ def features(new: Statement, old: Statement) -> list[str]:
     same_entity = new.holder == old.holder and (
         same_topic or new.topic is old.topic is None or (old.topic is not None and old.topic.head in new.words)
     )
-    same_names = not (new.names and old.names and new.names.isdisjoint(old.names))
+    same_names = all(
+        not ours or not theirs or not ours.isdisjoint(theirs)
+        for ours, theirs in ((new.names, old.names), (new.numbers, old.numbers))
+    )
     same_verb = new.verb == old.verb != ""
     objects = {phrase.head for phrase in new.objects} & {phrase.head for phrase in old.objects}
     units = dict(old.figures)

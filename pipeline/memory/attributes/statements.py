@@ -207,6 +207,11 @@ class Statement:
     passed_state: frozenset[str] = frozenset()
 
     @property
+    def numbers(self) -> frozenset[str]:
+        """Figures without a unit, such as those of issues."""
+        return frozenset(digits for unit, digits in self.figures if not unit)
+
+    @property
     def keys(self) -> frozenset[str]:
         """Words by which statements that may replace each other are found."""
         phrases = (*self.objects, *self.ended, *self.loosely_ended, *self.altered, *self.obtained, *self.begun)

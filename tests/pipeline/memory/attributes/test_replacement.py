@@ -36,6 +36,7 @@ ENDED = [
     ("User: J'habite \u00e0 Metz", "User: on a d\u00e9m\u00e9nag\u00e9 \u00e0 Nancy"),
 ]
 HELD = [
+    ("Issue 12 is open", "Issue 13 is closed"),
     ("User has two cats", "User's cat died"),
     ("User lives in Berlin", "User no longer lives in Paris"),
     ("User used to live in Madrid", "User is off to Madrid for a long weekend now"),
