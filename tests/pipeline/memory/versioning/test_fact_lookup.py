@@ -99,7 +99,7 @@ def _index(table: FakeMemoryTable) -> NamespaceIndexCache:
     """Build an index of a namespace with two incarnations, with the memories' documents."""
     catalog, documents = FakeCatalog(), FakeDocumentTable()
     catalog.namespaces_by_name["alice"] = replace(catalog.create("alice"), incarnations=(INCARNATION, "bob#0"))
-    documents.rows_by_key = {key: [document(key, key=key)] for key in "pq"}
+    documents.rows_by_key = {key: [replace(document(key), key=key)] for key in "pq"}
     return NamespaceIndexCache(documents, FakeChunkTable(), table, catalog, 1 << 20, folder=FOLDER)
 
 
