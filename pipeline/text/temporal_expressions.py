@@ -145,7 +145,8 @@ def _resolve_relative(text: str, today: date, found: list[tuple[int, DateRange]]
         return _render(match, words)
 
     def bare(match: re.Match[str]) -> str:
-        if ahead == behind or _AGAIN.search(text):
+        # What was promised by Friday may be due on the next one or the last.
+        if ahead == behind or _AGAIN.search(text) or (behind and match["before"] == "by"):
             return match[0]
         wanted = _DAYS.index(match["day"].lower())
         when = _after(today, wanted) if ahead else _before(today, wanted)

@@ -53,6 +53,12 @@ _MINUTES = re.compile(
     r"(?:[^\n]*\n){0,4}[*_# ]*(?:(?:attendees|participants|in attendance)[*_]*:|present[*_]*:(?=[^\n.]*(?:,|\n)))",
     re.IGNORECASE,
 )
+_CALLER = re.compile(
+    r"\W*(?:(?:hi|hey|hello|hiya)\b[\w ,!]{0,20}?\b)?(?:it'?s|this is) (?:your )?"
+    r"(?P<who>mum|mom|dad|mother|father|grandma|grandpa|granny|nana)\b(?=$|[.,!]| here| again)",
+    re.IGNORECASE,
+)
+"""Who has left the message that the user keeps: `Hey it's mum, I'm at the airport`."""
 TEAM = "The team"
 """Who `we` is in minutes."""
 
@@ -62,6 +68,8 @@ def find_passages(text: str, document_type: str = "text") -> Iterator[Passage]:
     utterances = parse_utterances(text)
     if _MINUTES.match(text) and len(utterances) == 1:
         utterances = [replace(utterances[0], speaker=TEAM, is_chat=False)]
+    if len(utterances) == 1 and utterances[0].speaker is None and (caller := _CALLER.match(text)) is not None:
+        utterances = [replace(utterances[0], speaker=caller["who"].capitalize())]
     is_attributed = len(utterances) > 1 or any(
         utterance.speaker is not None or utterance.is_chat for utterance in utterances
     )

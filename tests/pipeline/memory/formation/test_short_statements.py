@@ -122,3 +122,12 @@ def test_what_is_written_in_a_hurry_is_stated_in_full(said: str, memory: str) ->
 )
 def test_laughter_irony_and_questions_in_other_languages_make_no_memory(said: str) -> None:
     assert _memories(said) == []
+
+
+def test_a_voice_message_of_a_parent_is_about_the_parent() -> None:
+    assert _memories("Hey it's mum. I'm at the airport, I'll be back on the 8th.")[-1] == "Mum will be back on the 8th"
+    assert _memories("it's mum's birthday on the 9th") == []
+
+
+def test_a_day_by_which_something_was_promised_is_not_guessed() -> None:
+    assert _memories("I promised feedback by Friday.") == ["User promised feedback by Friday"]
