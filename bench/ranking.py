@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from statistics import mean
 
@@ -22,6 +23,7 @@ from bench.answers import BUDGETS, EvidenceShares
 from bench.datasets.mixed_facts import mixed_facts
 from bench.datasets.near_questions import near_questions
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, Paraphrases, paraphrases
+from bench.datasets.worlds import worlds
 from bench.memory.conversations import AnnotatedQuestion, Conversation, conversations
 from bench.memory.coverage import extracted
 from bench.memory.memory_recall import build_index
@@ -46,6 +48,8 @@ _SAVED_TEXTS = 256
 """New vectors after which the file is written: an interrupted run goes on from there."""
 _ALL = SearchRequest(limit=100, threshold=0.0)
 _DEFAULT = SearchRequest()
+_DOUBT = 0.5
+"""A similarity below it does not claim to be the answer."""
 Judge = Callable[[Sequence[Hit]], Sequence[float]]
 """The measures of one answer, each within 0 and 1."""
 
@@ -257,6 +261,10 @@ def _silence_judge(hits: Sequence[Hit]) -> list[float]:
     return [not hits]
 
 
+def _doubt_judge(hits: Sequence[Hit]) -> list[float]:
+    return [not hits, all(hit.similarity < _DOUBT for hit in hits)]
+
+
 def _newer_judge(newer: str, older: str) -> Judge:
     def judge(hits: Sequence[Hit]) -> list[float]:
         documents = [hit.document.id for hit in hits]
@@ -280,6 +288,29 @@ async def _facts(data: Path, embedder: Embedder) -> list[JudgedCollection]:
         JudgedCollection("facts among a guide", _RANKS, among),
         *await _mixed(embedder),
         *await _near(embedder),
+        *await _worlds(embedder),
+    ]
+
+
+async def _worlds(embedder: Embedder) -> list[JudgedCollection]:
+    """What people said one after another, and questions of four kinds."""
+    answered: list[JudgedQuestion] = []
+    replaced: list[JudgedQuestion] = []
+    near: list[JudgedQuestion] = []
+    foreign: list[JudgedQuestion] = []
+    for locked in (False, True):
+        for world in worlds(locked=locked):
+            index = await _remembered(world.statements, 0, embedder)
+            ask = partial(JudgedQuestion, index, request=_DEFAULT, locked=locked)
+            answered += [ask(text=text, judge=_rank_judge(str(at))) for text, at in world.answered]
+            replaced += [ask(text=text, judge=_newer_judge(str(new), str(old))) for text, new, old in world.replaced]
+            near += [ask(text=text, judge=_doubt_judge) for text in world.near]
+            foreign += [ask(text=text, judge=_silence_judge) for text in world.foreign]
+    return [
+        JudgedCollection("worlds: facts", _RANKS, answered),
+        JudgedCollection("worlds: statements replaced", ("newer first", "older found"), replaced),
+        JudgedCollection("worlds: questions near them without an answer", ("silent", "below 0.5"), near),
+        JudgedCollection("worlds: questions about something else", ("silent",), foreign),
     ]
 
 

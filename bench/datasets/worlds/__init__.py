@@ -1,0 +1,51 @@
+"""Everyday worlds in fourteen languages: what somebody said, oldest first, and questions of four kinds.
+
+`?` one statement answers; `>` the newer of two statements answers, the older one did before; `~` names somebody or
+something that the statements are about, and asks what they do not say ("When is Sami's birthday?" after "Sami left in
+May."); `!` is about something else.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Statements, and questions by kind, with the places of the statements that matter to them."""
+
+    statements: list[str]
+    answered: list[tuple[str, int]]
+    replaced: list[tuple[str, int, int]]
+    near: list[str]
+    foreign: list[str]
+
+
+def worlds(*, locked: bool) -> list[World]:
+    """Return one half of the worlds."""
+    blocks = (_FOLDER / f"{'locked' if locked else 'open'}.txt").read_text("utf-8").strip().split("\n\n")
+    return [_parse(block.split("\n")) for block in blocks]
+
+
+def _parse(lines: list[str]) -> World:
+    said = _marked(lines, "+")
+    answered = [question.rpartition(" = ") for question in _marked(lines, "?")]
+    replaced = [question.rpartition(" = ") for question in _marked(lines, ">")]
+    return World(
+        said,
+        [(question, _place(said, part)) for question, _, part in answered],
+        [(question, *(_place(said, part) for part in parts.split(" / "))) for question, _, parts in replaced],
+        _marked(lines, "~"),
+        _marked(lines, "!"),
+    )
+
+
+def _marked(lines: list[str], mark: str) -> list[str]:
+    return [line[2:] for line in lines if line.startswith(mark)]
+
+
+def _place(statements: list[str], part: str) -> int:
+    """Return where the only statement that contains a part is."""
+    (place,) = (at for at, statement in enumerate(statements) if part in statement)
+    return place
