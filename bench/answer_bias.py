@@ -1,6 +1,6 @@
 """`python -m bench.answer_bias`: learn anew which questions and statements are near to each other without an answer.
 
-Writes `e5_answer_bias.npy` and `e5_with_encoder_answer_bias.npy` in `pipeline/index/ranking` from
+Writes `e5_answer_bias.npy` and `e5_with_encoder_answer_bias.npy` in `pipeline/index/ranking/learned` from
 `bench.datasets.answered`. In each step a question meets its statement and about ten others: its score is to be above
 a bar, theirs below it, and below its own. No collection that `bench.ranking` measures is read.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.datasets.answered import answered_statements, other_questions
-from pipeline.index.ranking.answer_bias import E5_BIAS_FILE, E5_WITH_ENCODER_BIAS_FILE
+from pipeline.index.ranking.learned.answer_bias import E5_BIAS_FILE, E5_WITH_ENCODER_BIAS_FILE
 from pipeline.index.ranking.ranking_parameters import Calibration, calibration_for
 from pipeline.models import open_embedder
 from pipeline.ports import Embedder

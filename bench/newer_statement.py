@@ -1,7 +1,8 @@
 """`python -m bench.newer_statement`: learn when a newer statement answers a question instead of an older one.
 
-Prints the weights of `pipeline.index.ranking.newer_statement`, and what each set says of those learned without it. An
-example is a pair of statements among the best for a question: the newer one answers, or the older one does.
+Prints the weights of `pipeline.index.ranking.learned.newer_statement`, and what each set says of those learned
+without it. An example is a pair of statements among the best for a question: the newer one answers, or the older
+one does.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from bench.datasets.messy_pairs import messy_pairs
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, paraphrases
 from bench.datasets.successions import successions
 from bench.logistic_regression import fit_logistic
-from pipeline.index.ranking.newer_statement import (
+from pipeline.index.ranking.learned.newer_statement import (
     LEAST_LOG_ODDS,
     StatementPair,
     measures,

@@ -58,6 +58,7 @@ FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
     "supersedes": "it replaced what would answer the question",
     "relative": "it is about a relative or friend, and the question about who asks",
     "noNumber": "the question asks for a number, and it says none",
+    "otherKind": "the question asks for something that it does not tell",
     "newer": "it was said after another statement about the same thing",
     "neighbor": "the passage before or after it means what the question asks for",
     "memorySupport": "a memory that was made of it answers the question",

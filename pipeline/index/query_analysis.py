@@ -71,6 +71,7 @@ async def analyze_query(
         average_length=statistics.average_length,
         document_scores=MULTI_ANSWER_DOCUMENT_FACTOR * documents if intent.asks_for_several else documents,
         intent=intent,
+        asked_kind=calibration.asked_kind(vector) if vector.any() else None,
     )
 
 

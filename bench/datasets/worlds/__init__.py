@@ -35,10 +35,14 @@ def _parse(lines: list[str]) -> World:
     return World(
         said,
         [(question, _place(said, part)) for question, _, part in answered],
-        [(question, *(_place(said, part) for part in parts.split(" / "))) for question, _, parts in replaced],
+        [_replaced(said, question, *parts.split(" / ")) for question, _, parts in replaced],
         _marked(lines, "~"),
         _marked(lines, "!"),
     )
+
+
+def _replaced(statements: list[str], question: str, newer: str, older: str) -> tuple[str, int, int]:
+    return question, _place(statements, newer), _place(statements, older)
 
 
 def _marked(lines: list[str], mark: str) -> list[str]:

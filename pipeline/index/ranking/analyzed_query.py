@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pipeline.index.ranking.array_operations import cosines
 from pipeline.index.ranking.bm25_scorer import Bm25Scorer
 from pipeline.index.ranking.collection_statistics import TermWeights
+from pipeline.index.ranking.learned.answer_kinds import AskedKind
 from pipeline.index.ranking.query_intent import QueryIntent
 from pipeline.index.ranking.ranking_parameters import CHUNK_K1, K1, NEIGHBOR_MAX_CHARS, NEIGHBOR_SHARE, Calibration
 from pipeline.index.segments.binary_quantization import SignBitCodes
@@ -32,6 +33,7 @@ class AnalyzedQuery:
     average_length: Callable[[str], float]
     document_scores: NDArray[np.float32]
     intent: QueryIntent
+    asked_kind: AskedKind | None = None
 
     def bm25(self, kind: str, postings: Postings) -> Bm25Scorer:
         """The scorer of a segment's rows, whose scores `bm25_contribution` weighs."""
@@ -59,6 +61,14 @@ class AnalyzedQuery:
         vectors = segment.columns.vectors
         products = cosines(vectors, self.direction, rows)
         return self._weigh_products(segment, products, rows)
+
+    def max_similarity_by_kind(
+        self, kind: AskedKind, segment: Segment[ChunkColumns] | Segment[MemoryColumns], rows: NDArray[np.intp]
+    ) -> NDArray[np.float32]:
+        """The highest similarity of each row by the kind of answer that it tells; 1 for a row without a vector."""
+        vectors = segment.columns.vectors[rows]
+        products = self._without_common_part(segment, cosines(vectors, kind.weights), kind.weights, rows)
+        return np.where(vectors.any(axis=1), kind.max_similarity(products), np.float32(1.0))
 
     def neighbor_contribution(self, view: SegmentView[ChunkColumns], rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """A share of the lead that the better of the chunks before and after each row has by cosine; at least 0."""
@@ -98,13 +108,24 @@ class AnalyzedQuery:
         products: NDArray[np.float32],
         rows: NDArray[np.intp] | None,
     ) -> NDArray[np.float32]:
+        products = self._without_common_part(segment, products, self.direction, rows)
+        contribution: NDArray[np.float32] = self.calibration.vector_weight * (products - np.float32(self.cosine_floor))
+        return contribution
+
+    def _without_common_part(
+        self,
+        segment: Segment[ChunkColumns] | Segment[MemoryColumns],
+        products: NDArray[np.float32],
+        direction: Vector,
+        rows: NDArray[np.intp] | None,
+    ) -> NDArray[np.float32]:
+        """Turn products of rows with a direction into those of the rows' own directions, in place."""
         common = self.calibration.common_part
         if common is not None:
             lengths = segment.length_cache.lengths(common, segment.columns.vectors)
-            products -= np.float32(common.document_mean @ self.direction)
+            products -= np.float32(common.document_mean @ direction)
             products /= lengths if rows is None else lengths[rows]
-        contribution: NDArray[np.float32] = self.calibration.vector_weight * (products - np.float32(self.cosine_floor))
-        return contribution
+        return products
 
 
 def _adjacent_rows(

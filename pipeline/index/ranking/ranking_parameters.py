@@ -10,11 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from pipeline.index.ranking.answer_bias import (
+from pipeline.index.ranking.learned.answer_bias import (
     E5_BIAS_FILE,
     E5_WITH_ENCODER_BIAS_FILE,
     AnswerBias,
     read_answer_bias,
+)
+from pipeline.index.ranking.learned.answer_kinds import (
+    E5_KINDS_FILE,
+    E5_WITH_ENCODER_KINDS_FILE,
+    AnswerKinds,
+    AskedKind,
+    read_answer_kinds,
 )
 from pipeline.index.ranking.search_request_and_hits import RowKind
 from pipeline.index.segments.common_part import E5_FILE, E5_WITH_ENCODER_FILE, CommonPart, read_common_part
@@ -117,6 +124,7 @@ class Calibration:
     common_part: CommonPart | None = None
     """Taken out of both sides before their cosine; None for the plain cosine."""
     answer_bias: AnswerBias | None = None
+    answer_kinds: AnswerKinds | None = None
 
     def similarity(self, raw_score: float) -> float:
         """The similarity of a raw score: within 0 and 1, monotonic."""
@@ -136,6 +144,12 @@ class Calibration:
             return vector
         direction = self.common_part.query_direction(vector)
         return direction if self.answer_bias is None else direction - self.answer_bias.near_all
+
+    def asked_kind(self, vector: Vector) -> AskedKind | None:
+        """The kind of answer that a query asks for; None where it asks for no known one."""
+        if self.common_part is None or self.answer_kinds is None:
+            return None
+        return self.answer_kinds.asked_for(self.common_part.query_direction(vector))
 
     def query_floor(self, vector: Vector, row_count: int) -> float:
         """Return the cosine up to which vectors are not evidence, which depends on the kind of question as well."""
@@ -186,6 +200,7 @@ def _e5_calibration() -> Calibration:
         cosine_floor=0.05,
         common_part=read_common_part(E5_FILE),
         answer_bias=read_answer_bias(E5_BIAS_FILE),
+        answer_kinds=read_answer_kinds(E5_KINDS_FILE),
     )
 
 
@@ -197,6 +212,7 @@ def _e5_with_encoder_calibration() -> Calibration:
         midpoint=0.7,
         common_part=read_common_part(E5_WITH_ENCODER_FILE),
         answer_bias=read_answer_bias(E5_WITH_ENCODER_BIAS_FILE),
+        answer_kinds=read_answer_kinds(E5_WITH_ENCODER_KINDS_FILE),
     )
 
 

@@ -27,6 +27,7 @@ ScoreFactor = Literal[
     "newer",
     "relative",
     "noNumber",
+    "otherKind",
     "proximity",
     "wordSimilarity",
     "sharedTerms",

@@ -12,7 +12,7 @@ from pipeline.half_precision import as_float32
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate, kth_largest
 from pipeline.index.ranking.candidates import AnySegmentView, Candidates
-from pipeline.index.ranking.newer_statement import StatementPair, answers_instead, usual_likeness
+from pipeline.index.ranking.learned.newer_statement import StatementPair, answers_instead, usual_likeness
 from pipeline.index.ranking.query_intent import MAX_SPEAKER_NAME_CHARS
 from pipeline.index.ranking.ranking_parameters import (
     ALIKE_MIN_COSINE,
@@ -52,6 +52,7 @@ def apply_second_stage(
     """
     candidates = _relate_memories_and_chunks(query, candidates, documents, limit)
     candidates = _lower_without_number(query, _lower_relatives(query, candidates))
+    candidates = _lower_other_kinds(query, candidates)
     comparison = _compare_best(query, candidates, documents)
     if comparison is None:
         return candidates
@@ -72,6 +73,25 @@ def _lower_without_number(query: AnalyzedQuery, candidates: Candidates) -> Candi
     if not query.intent.asks_for_number:
         return candidates
     return _lower_short_statements(query, candidates, "noNumber", NO_NUMBER_MAX_SIMILARITY, _lacks_number)
+
+
+def _lower_other_kinds(query: AnalyzedQuery, candidates: Candidates) -> Candidates:
+    """Lower short statements that do not tell the kind of answer that the question asks for."""
+    kind = query.asked_kind
+    if kind is None:
+        return candidates
+    lowered: dict[int, float] = {}
+    first = 0
+    for group in candidates.scored_rows:
+        segment = group.view.segment
+        if query.vectors_comparable(segment.columns.vectors):
+            highest = query.max_similarity_by_kind(kind, segment, group.rows)
+            for at in np.flatnonzero(highest < 1.0).tolist():
+                score = query.calibration.raw_score_at(float(highest[at]))
+                if candidates.scores[first + at] > score and len(candidates.text(first + at)) <= NEWER_MAX_CHARS:
+                    lowered[first + at] = score
+        first += len(group.rows)
+    return _set_scores(candidates, "otherKind", lowered)
 
 
 def _lacks_number(text: str) -> bool:

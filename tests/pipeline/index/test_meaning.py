@@ -55,6 +55,31 @@ async def test_what_is_meant_comes_first_whatever_its_words(model: E5Embedder, q
     assert (await _found(model, question, FACTS))[0] == answer
 
 
+SAMI = ("Sami left the bakery in May.", "I have a meeting with Sami next Friday.", "Der Elektriker kommt um acht.")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When is Sami's birthday?",
+        "Wann hat Sami Geburtstag?",
+        "サミの誕生日はいつですか",
+        "Wie heißt der Elektriker?",
+    ],
+)
+async def test_a_name_and_a_time_are_no_answer_where_another_kind_of_thing_is_asked_for(
+    model: E5Embedder, question: str
+) -> None:
+    index = await build_text_index(SAMI, model)
+    hits = await index.search(await analyze_query(index, model, question), SearchRequest())
+    assert all(hit.similarity < 0.5 for hit in hits)
+
+
+@pytest.mark.parametrize("birthday", ["Sami turns forty in June.", "Sami wird im Juni vierzig."])
+async def test_what_is_asked_for_comes_before_other_times_of_the_same_person(model: E5Embedder, birthday: str) -> None:
+    assert (await _found(model, "When is Sami's birthday?", (*SAMI, birthday)))[:1] == [birthday]
+
+
 async def test_the_only_document_of_a_namespace_is_found_by_what_it_means(model: E5Embedder) -> None:
     assert await _found(model, "Who is a vegetarian?", FACTS[:1]) == [FACTS[0]]
 

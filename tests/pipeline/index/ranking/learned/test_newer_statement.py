@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.datasets.successions import successions
-from pipeline.index.ranking.newer_statement import StatementPair, answers_instead, measures, usual_likeness
+from pipeline.index.ranking.learned.newer_statement import StatementPair, answers_instead, measures, usual_likeness
 
 _UNREAD = StatementPair(
     "Jag går upp klockan sex.",

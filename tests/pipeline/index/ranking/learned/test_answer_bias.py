@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.index.ranking.answer_bias import AnswerBias
+from pipeline.index.ranking.learned.answer_bias import AnswerBias
 from pipeline.index.ranking.ranking_parameters import (
     E5_NAME,
     E5_WITH_ENCODER_NAME,

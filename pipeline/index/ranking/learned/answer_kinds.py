@@ -1,0 +1,68 @@
+"""Kinds of answers: what a question asks for ("When is Sami's birthday?"), and whether a statement tells it.
+
+"Sami left in May." has Sami's name and a time, and is near to the question; but it tells of no birthday. Each kind is a
+direction in the embedder's space for questions and one for statements, which its languages share.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.rows import Vector
+
+E5_KINDS_FILE = Path(__file__).parent / "e5_answer_kinds.npy"
+E5_WITH_ENCODER_KINDS_FILE = Path(__file__).parent / "e5_with_encoder_answer_kinds.npy"
+"""For each kind the weights of questions and those of statements, each with its constant last. Made by
+`python -m bench.answer_kinds`."""
+_MIN_ASKED_LOG_ODDS = 1.0
+"""Log-odds from which a question is held to ask for a kind."""
+_DOUBTFUL_LOG_ODDS = -1.0
+"""Log-odds up to which a statement is held not to tell a kind; there, telling it is as likely as not."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedKind:
+    """A kind of answer, the probability that it is asked for, and the classifier of statements that tell it."""
+
+    probability: float
+    weights: Vector
+    constant: float
+
+    def max_similarity(self, products: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The highest similarity of statements, by the products of their directions with the weights.
+
+        The probability that the kind is not asked for, or that the statement tells it; 1 for one that may well tell it.
+        """
+        log_odds = products + np.float32(self.constant - _DOUBTFUL_LOG_ODDS)
+        untold = 1.0 / (1.0 + np.exp(np.minimum(log_odds, 0.0)))
+        return np.where(log_odds < 0.0, 1.0 - self.probability * untold, 1.0).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerKinds:
+    """Classifiers for vectors without their common part, a row for each kind, with its constant."""
+
+    questions: NDArray[np.float32]
+    question_constants: NDArray[np.float32]
+    statements: NDArray[np.float32]
+    statement_constants: NDArray[np.float32]
+
+    def asked_for(self, direction: Vector) -> AskedKind | None:
+        """The kind that a question asks for; None where it asks for no known one."""
+        log_odds = self.questions @ direction + self.question_constants
+        best = int(log_odds.argmax())
+        if log_odds[best] < _MIN_ASKED_LOG_ODDS:
+            return None
+        probability = float(1.0 / (1.0 + np.exp(-log_odds[best])))
+        return AskedKind(probability, self.statements[best], float(self.statement_constants[best]))
+
+
+@cache
+def read_answer_kinds(path: Path) -> AnswerKinds:
+    """The classifiers in a file."""
+    learned: NDArray[np.float32] = np.load(path).astype(np.float32)
+    questions, statements = np.ascontiguousarray(learned[:, :, :-1].swapaxes(0, 1))
+    return AnswerKinds(questions, learned[:, 0, -1], statements, learned[:, 1, -1])
