@@ -21,6 +21,7 @@ from bench.logistic_regression import fit_logistic
 from pipeline.index.ranking.learned.newer_statement import (
     LEAST_LOG_ODDS,
     StatementPair,
+    kind_marks,
     measures,
     usual_likeness,
     word_marks,
@@ -28,6 +29,7 @@ from pipeline.index.ranking.learned.newer_statement import (
 from pipeline.index.ranking.ranking_parameters import NEWER_CANDIDATES, calibration_for
 from pipeline.models import open_embedder
 from pipeline.ports import Embedder
+from pipeline.text.statement_words import asks_about_asker
 
 _TOGETHER = 8
 """Pairs in a namespace, so that a question meets statements about something else as well."""
@@ -69,7 +71,8 @@ def main() -> None:
     examples = asyncio.run(_examples())
     weights = _learn(examples)
     print(f"_BIAS = {weights[0]:.2f}")
-    for name, part in (("_MEASURE_WEIGHTS", weights[1:-4]), ("_MARK_WEIGHTS", weights[-4:])):
+    parts = (("_MEASURE_WEIGHTS", weights[1:-6]), ("_KIND_WEIGHTS", weights[-6:-4]), ("_MARK_WEIGHTS", weights[-4:]))
+    for name, part in parts:
         print(f"{name} = ({', '.join(f'{weight:.2f}' for weight in part)})")
     for source in dict.fromkeys(example.source for example in examples):
         others = [example for example in examples if example.source != source]
@@ -147,6 +150,8 @@ async def _compare(namespace: Namespace, embedder: Embedder) -> list[Example]:
     for asked in namespace.asked:
         vector = await embedder.embed_query(asked.question)
         cosines = directions @ calibration.query_direction(vector)
+        kind = calibration.asked_kind(vector)
+        told = None if kind is None else [kind.log_odds(float(product)) for product in directions @ kind.weights]
         floor = calibration.query_floor(vector, len(directions))
         best = np.argsort(-cosines, kind="stable")[:NEWER_CANDIDATES].tolist()
         likeness = directions[best] @ directions[best].T
@@ -164,8 +169,12 @@ async def _compare(namespace: Namespace, embedder: Embedder) -> list[Example]:
                         older_cosine=float(cosines[older]),
                         newer_cosine=float(cosines[newer]),
                         newer_similarity=similarity,
+                        kind_log_odds=None if told is None else told[newer],
+                        about_asker=asks_about_asker(asked.question),
                     )
-                    found.append(Example(namespace.source, (*measures(pair), *word_marks(pair)), replaces))
+                    found.append(
+                        Example(namespace.source, (*measures(pair), *kind_marks(pair), *word_marks(pair)), replaces)
+                    )
     return found
 
 

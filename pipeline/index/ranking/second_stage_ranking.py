@@ -164,6 +164,8 @@ def _answers_instead(query: AnalyzedQuery, comparison: "_Comparison", old: int, 
             older_cosine=older.cosine,
             newer_cosine=newer.cosine,
             newer_similarity=query.calibration.similarity(newer.score),
+            kind_log_odds=comparison.kind_log_odds[new],
+            about_asker=query.intent.asks_about_asker,
         )
     )
 
@@ -175,6 +177,8 @@ class _Comparison:
     statements: list["_Statement"]
     cosines: NDArray[np.float32]
     usual: list[float | None]
+    kind_log_odds: list[float | None]
+    """Those that each tells the kind of answer that the question asks for; None where it asks for no known one."""
 
     def cosine(self, one: int, other: int) -> float:
         """The cosine of two statements."""
@@ -195,7 +199,9 @@ def _compare_best(query: AnalyzedQuery, candidates: Candidates, documents: Docum
     directions = query.calibration.common_part.directions_of(np.stack([each.vector for each in statements]))
     likeness = directions @ directions.T
     usual = usual_likeness(likeness, candidates.document_ordinals[[each.position for each in statements]].tolist())
-    return _Comparison(statements, likeness, usual)
+    kind = query.asked_kind
+    told = [None if kind is None else kind.log_odds(float(row @ kind.weights)) for row in directions]
+    return _Comparison(statements, likeness, usual, told)
 
 
 @dataclass(frozen=True, slots=True)

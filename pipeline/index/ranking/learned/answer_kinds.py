@@ -19,7 +19,7 @@ E5_WITH_ENCODER_KINDS_FILE = Path(__file__).parent / "e5_with_encoder_answer_kin
 `python -m bench.answer_kinds`."""
 _MIN_ASKED_LOG_ODDS = 1.0
 """Log-odds from which a question is held to ask for a kind."""
-_DOUBTFUL_LOG_ODDS = -1.0
+DOUBTFUL_LOG_ODDS = -1.0
 """Log-odds up to which a statement is held not to tell a kind; there, telling it is as likely as not."""
 
 
@@ -31,12 +31,16 @@ class AskedKind:
     weights: Vector
     constant: float
 
+    def log_odds(self, product: float) -> float:
+        """The log-odds that a statement tells the kind, by the product of its direction with the weights."""
+        return product + self.constant
+
     def max_similarity(self, products: NDArray[np.float32]) -> NDArray[np.float32]:
         """The highest similarity of statements, by the products of their directions with the weights.
 
         The probability that the kind is not asked for, or that the statement tells it; 1 for one that may well tell it.
         """
-        log_odds = products + np.float32(self.constant - _DOUBTFUL_LOG_ODDS)
+        log_odds = products + np.float32(self.constant - DOUBTFUL_LOG_ODDS)
         untold = 1.0 / (1.0 + np.exp(np.minimum(log_odds, 0.0)))
         return np.where(log_odds < 0.0, 1.0 - self.probability * untold, 1.0).astype(np.float32)
 

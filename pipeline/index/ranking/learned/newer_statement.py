@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.index.ranking.learned.answer_kinds import DOUBTFUL_LOG_ODDS
 from pipeline.text.statement_words import relative_in_subject
 from pipeline.text.succession import is_readable, may_succeed, tells_of_change
 
@@ -32,10 +33,12 @@ _ENOUGH_COSINE = 0.35
 """Beyond these, being nearer to the older one or to the question tells no more: it is a matter of shared words."""
 _MIN_COSINE = 0.02
 """Cosines with the question count as at least this: only their ratio is weighed."""
-_BIAS = -4.95
-_MEASURE_WEIGHTS = (12.47, -7.45, 10.35, 0.49, 0.94)
-_MARK_WEIGHTS = (1.89, -4.75, -1.91, -1.27)
-"""Learned by `python -m bench.newer_statement`, which prints them; in the order of `measures` and `word_marks`."""
+_BIAS = -4.73
+_MEASURE_WEIGHTS = (11.87, -7.74, 10.81, 0.52, 0.65)
+_KIND_WEIGHTS = (1.11, -1.81)
+_MARK_WEIGHTS = (1.63, -4.58, -2.06, -0.94)
+"""Learned by `python -m bench.newer_statement`, which prints them; in the order of `measures`, `kind_marks` and
+`word_marks`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,10 @@ class StatementPair:
     older_cosine: float
     newer_cosine: float
     newer_similarity: float
+    kind_log_odds: float | None = None
+    """Those that the newer one tells the kind of answer that is asked for; None where no known kind is."""
+    about_asker: bool = False
+    """Whether the question is about who asks it."""
 
 
 def measures(pair: StatementPair) -> tuple[float, ...]:
@@ -74,9 +81,23 @@ def word_marks(pair: StatementPair) -> tuple[float, ...]:
     return float(tells_of_change(pair.newer)), float(other_relative), float(refused), float(readable)
 
 
+def kind_marks(pair: StatementPair) -> tuple[float, ...]:
+    """Return what the kind of answer tells that is asked for, each 0 or 1, in the order of the weights.
+
+    The newer one tells it, of the same person and in a language that no rule reads, where the asker asks about
+    themselves; the newer one does not tell it.
+    """
+    log_odds = pair.kind_log_odds
+    if log_odds is None:
+        return 0.0, 0.0
+    same_person = pair.about_asker and relative_in_subject(pair.newer) == relative_in_subject(pair.older)
+    tells = log_odds > 0.0 and same_person and not is_readable(pair.newer, pair.older)
+    return float(tells), float(log_odds < DOUBTFUL_LOG_ODDS)
+
+
 def answers_instead(pair: StatementPair) -> bool:
     """Return whether the newer statement answers instead of the older; reads their words only where they may matter."""
-    odds = _BIAS + _weighed(_MEASURE_WEIGHTS, measures(pair))
+    odds = _BIAS + _weighed(_MEASURE_WEIGHTS, measures(pair)) + _weighed(_KIND_WEIGHTS, kind_marks(pair))
     if odds + _weighed(_MARK_WEIGHTS, (1.0, 0.0, 0.0, 0.0)) >= LEAST_LOG_ODDS:
         odds += _weighed(_MARK_WEIGHTS, word_marks(pair))
     return odds >= LEAST_LOG_ODDS or _is_said_to_change(pair)

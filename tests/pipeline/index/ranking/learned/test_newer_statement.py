@@ -48,6 +48,20 @@ def test_words_of_change_need_less_likeness() -> None:
     assert answers_instead(replace(pair, newer="Ich bin nach Graz umgezogen."))
 
 
+def test_a_statement_that_does_not_tell_what_is_asked_for_needs_more_likeness() -> None:
+    pair = replace(_UNREAD, likeness=0.2, older="Я живу в Самаре.", newer="Потом я устроился сварщиком.")
+    assert answers_instead(pair)
+    assert not answers_instead(replace(pair, kind_log_odds=-3.0))
+
+
+def test_one_that_tells_it_of_the_asker_needs_less() -> None:
+    pair = replace(_UNREAD, likeness=0.2, newer_cosine=0.32, older="Ik woon in Breda.", newer="Zwolle is mijn thuis.")
+    told = replace(pair, kind_log_odds=2.0)
+    assert not answers_instead(pair)
+    assert not answers_instead(told)
+    assert answers_instead(replace(told, about_asker=True))
+
+
 @given(_COSINES, _COSINES, _COSINES)
 def test_being_nearer_never_counts_against_a_statement(likeness: float, cosine: float, more: float) -> None:
     near = replace(_UNREAD, likeness=likeness, newer_cosine=cosine)
