@@ -400,12 +400,16 @@ class ShardCommitter(Generic[Row]):
                 if self._must_commit():
                     # Let more join: a commit for several stages costs as much as one for each.
                     await asyncio.sleep(min(_REST_FACTOR * (time.monotonic() - started), _MAX_REST_SECONDS))
-        finally:  # on cancellation or an unexpected error, no request may wait for ever
-            ended = sys.exception()
-            stopped = OutageError(f"Shard {self.name} was not written: this process is ending.")
-            for request in [*batch, *self._queue]:
-                request.fail(ended if isinstance(ended, Exception) else stopped)
-            self._queue.clear()
+        finally:
+            if (ended := sys.exception()) is not None:
+                self._fail_all(batch, ended)
+
+    def _fail_all(self, batch: Sequence[_UpdateRequest[Row]], ended: BaseException) -> None:
+        """Let no request wait for ever, after a cancellation or an unexpected error."""
+        stopped = OutageError(f"Shard {self.name} was not written: this process is ending.")
+        for request in [*batch, *self._queue]:
+            request.fail(ended if isinstance(ended, Exception) else stopped)
+        self._queue.clear()
 
     def _must_commit(self) -> bool:
         """Return whether somebody waits, or the time of the changes that nobody waits for is over."""

@@ -547,6 +547,15 @@ async def test_changes_that_nobody_waits_for_are_written_without_a_next_commit(t
     assert await _counts(store) == 3
 
 
+async def test_a_change_that_nobody_waits_for_outlives_the_commit_it_came_too_late_for(tmp_path: Path) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+    key = document(NAMES[0]).key
+    await store.documents.update([key], count_once_more)
+    await store.documents.update([key], count_once_more, lambda: store.documents.update_soon([key], count_once_more))
+    await store.documents.flush()
+    assert await _counts(store) == 3
+
+
 async def test_a_version_of_the_same_moment_as_the_last_one_is_noticed(tmp_path: Path) -> None:
     store, other = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
     key = document(NAMES[0]).key
