@@ -295,7 +295,10 @@ class NamespaceIndexCache:
             self._drop(namespace.name)
             entry = _CacheEntry(namespace.name, namespace.incarnations)
             self._entries[namespace.name] = entry
-            self._by_incarnation.update(dict.fromkeys(namespace.incarnations, entry))
+            for incarnation in namespace.incarnations:
+                # A request that began before a move takes no changes away from the namespace they moved to.
+                if self._catalog.namespace(namespace.name) is not None or incarnation not in self._by_incarnation:
+                    self._by_incarnation[incarnation] = entry
             entry.load_task = asyncio.create_task(self._load(entry))
         self._entries.move_to_end(namespace.name)
         return entry

@@ -236,6 +236,18 @@ async def test_a_move_shows_the_rows_under_their_new_name(world: IndexHarness) -
     assert await world.found_ids("coffee", "bob") == ["a-0"]
 
 
+async def test_a_search_under_the_name_before_a_move_keeps_no_later_change_from_the_new_name(
+    world: IndexHarness,
+) -> None:
+    before = world.namespace("alice")
+    world.assign_incarnations("alice")
+    world.assign_incarnations("bob", "bob#0", INCARNATION)
+    await world.open_index("bob")
+    await world.cache.open(before)
+    await world.add_document("a", "black coffee")
+    assert await world.found_ids("coffee", "bob") == ["a-0"]
+
+
 async def test_a_namespace_that_is_no_more_leaves_the_cache(world: IndexHarness) -> None:
     await world.open_index()
     world.assign_incarnations("alice")
