@@ -63,6 +63,8 @@ class RowOverlay(Generic[Row]):
         self._entities: dict[str, _Entity[Row]] = {}
         self._snapshot: dict[str, PendingChange[Row]] = {}
         self._count_changes: Counter[str] = Counter()
+        self.drops = 0
+        """Number of times that a key was dropped."""
 
     def __len__(self) -> int:
         return len(self._entities)
@@ -113,6 +115,7 @@ class RowOverlay(Generic[Row]):
         """Drop keys whose changes have all been written."""
         for key in keys:
             if (entity := self._entities.pop(key, None)) is not None:
+                self.drops += 1
                 self._count_changes[entity.incarnation] -= entity.count_change
                 self._snapshot.pop(key, None)
 

@@ -79,26 +79,27 @@ class SharedTable(ShardedTable[Row]):
         ]
 
     async def get(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:
-        if not len(self._overlay):
-            found = await self._read_stored(dict.fromkeys(entity_keys))
-            if not len(self._overlay):
-                return found
-            return self._with_logged_changes(entity_keys, found, {})
-        # Taken before the read: a change that is dropped meanwhile is in no row that was read before.
-        changes = {key: changes for key in entity_keys if (changes := self._overlay.changes_of(key))}
-        return self._with_logged_changes(entity_keys, await self._read_stored(dict.fromkeys(entity_keys)), changes)
-
-    def _with_logged_changes(
-        self,
-        entity_keys: Collection[str],
-        stored: Mapping[str, list[Row]],
-        changes: Mapping[str, Sequence[LoggedChange[Row]]],
-    ) -> dict[str, list[Row]]:
-        found = {
-            key: fold_changes(stored.get(key, ()), [*changes.get(key, ()), *self._overlay.changes_of(key)])
-            for key in entity_keys
+        while True:
+            # Taken before the read: a change that is dropped meanwhile is in no row that was read before.
+            changes = self._logged_changes(entity_keys)
+            drops = self._overlay.drops
+            stored = await self._read_stored(dict.fromkeys(entity_keys))
+            newer = self._logged_changes(entity_keys)
+            # What was shown and dropped during the read is in neither, and what follows it must not be shown without.
+            has_gap = any(key not in changes or changes[key][0] is not now[0] for key, now in newer.items())
+            if drops == self._overlay.drops or not has_gap:
+                break
+        overlaid = {
+            key: fold_changes(stored.get(key, ()), [*changes.get(key, ()), *newer.get(key, ())])
+            for key in changes | newer
         }
-        return {key: rows for key, rows in found.items() if rows}
+        return {key: rows for key, rows in (stored | overlaid).items() if rows}
+
+    def _logged_changes(self, entity_keys: Collection[str]) -> dict[str, tuple[LoggedChange[Row], ...]]:
+        """Return the unwritten changes of these keys; keys without any are left out."""
+        if not len(self._overlay):
+            return {}
+        return {key: changes for key in entity_keys if (changes := self._overlay.changes_of(key))}
 
     async def show_logged_changes(self, changes: Mapping[str, Sequence[LoggedChange[Row]]]) -> None:
         """Show changes of a partition of the log, by entity key, until their owner has written them.

@@ -20,6 +20,7 @@ from pipeline.errors import LockLostError, OutageError
 from pipeline.rows import ChunkRow, DocumentRow
 from pipeline.runtime.local_locks import LocalLease
 from pipeline.store import Store, StoreMismatchError
+from pipeline.store.multi_process.row_overlay import LoggedChange
 from pipeline.store.multi_process.shard_committer import ShardCommitter, StaleFollowerError
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 from pipeline.store.multi_process.shared_table import SharedTable
@@ -600,6 +601,37 @@ async def test_every_process_counts_what_others_add_change_and_delete(tmp_path: 
     await other.documents.update(list(rows)[2:3], add("again"))
     await other.chunks.update(["b"], lambda *_: [])
     assert await counted() == [4, 2, 4, 2]
+
+
+async def test_a_read_begun_before_changes_that_are_written_meanwhile_shows_later_changes_on_top_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, owner = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    key, read, documents = document(NAMES[0]).key, ShardCommitter.get_rows, store.documents
+    assert isinstance(documents, SharedTable)
+    begun: list[object] = []
+
+    def change(offset: int) -> LoggedChange[DocumentRow]:
+        def apply(row: DocumentRow | None) -> DocumentRow:
+            if row is not None and row.seq >= offset:
+                return row
+            metadata = {} if row is None else row.metadata
+            return replace(row or document(NAMES[0]), seq=offset, metadata={**metadata, f"k{offset}": offset})
+
+        return LoggedChange("alice#0", 0, offset, apply)
+
+    async def read_slowly(self: ShardCommitter[DocumentRow], keys: Collection[str]) -> dict[str, list[DocumentRow]]:
+        found = await read(self, keys)
+        if not begun:
+            begun.append(self)
+            await documents.show_logged_changes({key: [change(1)]})
+            await owner.documents.update([key], lambda *_: [change(1).apply(None)])
+            await documents.drop_written_changes({0: 2})
+            await documents.show_logged_changes({key: [change(2)]})
+        return found
+
+    monkeypatch.setattr(ShardCommitter, "get_rows", read_slowly)
+    assert (await documents.get([key]))[key][0].metadata == {"k1": 1, "k2": 2}
 
 
 async def test_what_is_created_and_deleted_in_one_commit_keeps_nothing_else_from_it(tmp_path: Path) -> None:
