@@ -183,7 +183,9 @@ def _agreeing(subject: "Token", clause: Clause) -> dict[int, str]:
     if is_compound or any(child.dep_ == "conj" for child in subject.children):
         return {}
     agreed: dict[int, str] = {}
-    finite = next(iter(auxiliaries(verb)), verb)
+    helpers = auxiliaries(verb)
+    # Of `I'm getting married` the parser hangs the first auxiliary on the second.
+    finite = next(iter([*(first for helper in helpers for first in auxiliaries(helper)), *helpers]), verb)
     following = finite.nbor() if finite.i + 1 < len(finite.doc) else None
     word = finite.lower_
     if word in ("'d", "\u2019d"):

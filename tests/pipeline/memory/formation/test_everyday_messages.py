@@ -51,6 +51,7 @@ MONDAY = date(2026, 11, 23)
         ("I'm a nurse, tired and hungry", ["User is a nurse, tired and hungry"]),
         ("I'm Ana, 34, do you cook?", ["User is Ana, 34"]),
         ("I live in Lisbon with my cat Pixel", ["User lives in Lisbon", "User lives with their cat Pixel"]),
+        ("getting married in june!", ["User is getting married in June"]),
         ("we test drove the ex30", ["User test drove the ex30"]),
         ("moved to the 21st, legal needs another week", []),
         ("I go by Sam", ["User is called Sam"]),
