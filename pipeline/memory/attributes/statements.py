@@ -161,7 +161,7 @@ _NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A noun phrase: the stem of its last noun, and the stems before it. `exam` and the like only follow a noun."""
+    """A noun phrase: the stem of its last noun, the stems before it, and whether the noun is a plural."""
 
     head: str
     modifiers: frozenset[str]

@@ -141,7 +141,7 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
             continue
         start, end = (None, None) if offset is None else (offset + sentence.start, offset + sentence.end)
         answers = answered(asked, sentence.text)
-        separate = separate_statements(sentence.text) if passage.is_speech else []
+        separate = [] if answers or not passage.is_speech else separate_statements(sentence.text)
         for text in answers or separate or [sentence.text]:
             yield _Spoken(SaidSentence(text, context, discourse, is_answer=bool(answers)), start, end)
         asked = ""
