@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.opening_names import accept_rewording, foreign_names, reworded
+from pipeline.memory.grammar.word_classes import COMPONENTS, WordClasses
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -23,7 +24,12 @@ def english_parser() -> "Language":
     # spaCy is imported with the model: a process that forms no memories needs neither.
     import spacy  # noqa: PLC0415
 
-    return spacy.load(str(files(_PACKAGE) / _VERSION), exclude=["senter"])
+    return spacy.load(str(files(_PACKAGE) / _VERSION), exclude=["senter"], disable=COMPONENTS)
+
+
+@cache
+def _word_classes() -> WordClasses:
+    return WordClasses(english_parser())
 
 
 @cache
@@ -46,7 +52,9 @@ def parsed(texts: Sequence[str]) -> "Iterator[list[Doc]]":
 
 def _parse(parser: "Language", texts: Sequence[str]) -> "list[Doc]":
     docs = [_tokenized(parser, text.encode(errors="replace").decode()) for text in texts]
-    return list(parser.pipe(docs, batch_size=max(1, len(docs))))
+    found = list(parser.pipe(docs, batch_size=max(1, len(docs))))
+    _word_classes().annotate(found)
+    return found
 
 
 def _tokenized(parser: "Language", text: str) -> "Doc":
