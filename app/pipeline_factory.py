@@ -169,7 +169,10 @@ def _follow_submissions(
     if isinstance(store.documents, SharedTable):
         documents: SharedTable[DocumentRow] = store.documents
         return SubmissionFollower(
-            resources.bus, definition, show_over(documents), drop_handled=documents.drop_written_changes
+            resources.bus,
+            definition,
+            show_over(documents, store.tombstones),
+            drop_handled=documents.drop_written_changes,
         )
     return SubmissionFollower(resources.bus, definition, extract.apply_to_documents)
 

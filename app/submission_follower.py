@@ -8,7 +8,7 @@ from functools import partial
 
 from pipeline.bus.port import Bus, Follower
 from pipeline.errors import FollowerClosedError, OutageError, RetryableError
-from pipeline.ports import Position
+from pipeline.ports import Position, Tombstones
 from pipeline.projection import apply_submission
 from pipeline.rows import DocumentRow
 from pipeline.runtime.read_barrier import LOG_ANSWER_SECONDS, ReadBarrier
@@ -163,7 +163,7 @@ def _next_offsets(positions: Sequence[Position]) -> dict[int, int]:
     return ends
 
 
-def show_over(documents: SharedTable[DocumentRow]) -> ShowSubmissions:
+def show_over(documents: SharedTable[DocumentRow], tombstones: Tombstones) -> ShowSubmissions:
     """Return the function that shows submissions over the rows of a table that others write."""
 
     async def show(batch: Sequence[Record[DocumentSubmitted]]) -> None:
@@ -177,7 +177,7 @@ def show_over(documents: SharedTable[DocumentRow]) -> ShowSubmissions:
             )
             changes.setdefault(event.document, []).append(change)
         if changes:
-            await documents.show_logged_changes(changes)
+            await documents.show_logged_changes(changes, tombstones.latest_deletions)
 
     return show
 

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
@@ -21,7 +21,7 @@ from pipeline.store.lancedb.lance_table import STORAGE_ERRORS
 from pipeline.store.lancedb.memtable import PendingChange
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.sharded_table import ShardedTable, read_errors_as_outages
-from pipeline.store.multi_process.row_overlay import LoggedChange, RowOverlay, fold_changes
+from pipeline.store.multi_process.row_overlay import LoggedChange, RowOverlay
 from pipeline.store.multi_process.shard_committer import (
     TOMBSTONE_RETENTION_SECONDS,
     Preparation,
@@ -31,6 +31,8 @@ from pipeline.store.multi_process.shard_committer import (
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 
 Row = TypeVar("Row")
+LatestDeletions = Callable[[Collection[str]], Awaitable[Mapping[str, int]]]
+"""Returns the log position of the latest recent deletion of each of these keys."""
 
 _MAX_CACHED_SHARDS = 100_000
 _KEYS_PER_DELETE = 512
@@ -79,36 +81,25 @@ class SharedTable(ShardedTable[Row]):
         ]
 
     async def get(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:
-        while True:
-            # Taken before the read: a change that is dropped meanwhile is in no row that was read before.
-            changes = self._logged_changes(entity_keys)
-            drops = self._overlay.drops
-            stored = await self._read_stored(dict.fromkeys(entity_keys))
-            newer = self._logged_changes(entity_keys)
-            # What was shown and dropped during the read is in neither, and what follows it must not be shown without.
-            has_gap = any(key not in changes or changes[key][0] is not now[0] for key, now in newer.items())
-            if drops == self._overlay.drops or not has_gap:
-                break
-        overlaid = {
-            key: fold_changes(stored.get(key, ()), [*changes.get(key, ()), *newer.get(key, ())])
-            for key in changes | newer
-        }
+        # Taken before the read: what is dropped meanwhile is in every row that is read from now on.
+        shown = self._overlay.shown(entity_keys)
+        stored = await self._read_stored(dict.fromkeys(entity_keys))
+        overlaid = {key: entity.rows_over(stored.get(key, ())) for key, entity in shown.items()}
         return {key: rows for key, rows in (stored | overlaid).items() if rows}
 
-    def _logged_changes(self, entity_keys: Collection[str]) -> dict[str, tuple[LoggedChange[Row], ...]]:
-        """Return the unwritten changes of these keys; keys without any are left out."""
-        if not len(self._overlay):
-            return {}
-        return {key: changes for key in entity_keys if (changes := self._overlay.changes_of(key))}
-
-    async def show_logged_changes(self, changes: Mapping[str, Sequence[LoggedChange[Row]]]) -> None:
+    async def show_logged_changes(
+        self, changes: Mapping[str, Sequence[LoggedChange[Row]]], latest_deletions: LatestDeletions
+    ) -> None:
         """Show changes of a partition of the log, by entity key, until their owner has written them.
 
-        Each key's changes come in log order, and a process shows all of them from some offset on.
+        Each key's changes come in log order, and a process shows all of them from some offset on. `latest_deletions`
+        tells where in the log keys were deleted, for every deletion that is written.
         """
         marks = self._overlay.append(changes)
         stored = await self._read_stored(list(changes))
-        self._notify_listeners(self._overlay.set_stored(stored, marks))
+        # After the rows: the owner tells of a deletion before it writes it, and may be ahead of this process.
+        deletions = await latest_deletions([key for key in changes if key not in stored])
+        self._notify_listeners(self._overlay.set_stored(stored, marks, deletions))
         written = [key for key, rows in stored.items() if changes[key][0].apply(rows[0]) is rows[0]]
         if written:
             # These rows are newer than the counts.

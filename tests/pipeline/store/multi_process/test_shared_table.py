@@ -603,7 +603,24 @@ async def test_every_process_counts_what_others_add_change_and_delete(tmp_path: 
     assert await counted() == [4, 2, 4, 2]
 
 
-async def test_a_read_begun_before_changes_that_are_written_meanwhile_shows_later_changes_on_top_of_them(
+def _logged(offset: int, operation: str = "patch") -> LoggedChange[DocumentRow]:
+    """A change at this offset of the log, which adds a key to the metadata of the first document or deletes it."""
+
+    def apply(row: DocumentRow | None) -> DocumentRow | None:
+        if row is not None and row.seq >= offset:
+            return row
+        metadata = {} if row is None else row.metadata
+        patched = replace(row or document(NAMES[0]), seq=offset, metadata={**metadata, f"k{offset}": offset})
+        return None if operation == "delete" else patched
+
+    return LoggedChange("alice#0", 0, offset, apply)
+
+
+async def _no_deletions(keys: Collection[str]) -> Mapping[str, int]:
+    return dict.fromkeys(keys, -1)
+
+
+async def test_a_read_begun_before_changes_that_are_written_meanwhile_shows_no_change_without_those_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, owner = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
@@ -611,27 +628,51 @@ async def test_a_read_begun_before_changes_that_are_written_meanwhile_shows_late
     assert isinstance(documents, SharedTable)
     begun: list[object] = []
 
-    def change(offset: int) -> LoggedChange[DocumentRow]:
-        def apply(row: DocumentRow | None) -> DocumentRow:
-            if row is not None and row.seq >= offset:
-                return row
-            metadata = {} if row is None else row.metadata
-            return replace(row or document(NAMES[0]), seq=offset, metadata={**metadata, f"k{offset}": offset})
-
-        return LoggedChange("alice#0", 0, offset, apply)
-
     async def read_slowly(self: ShardCommitter[DocumentRow], keys: Collection[str]) -> dict[str, list[DocumentRow]]:
         found = await read(self, keys)
         if not begun:
             begun.append(self)
-            await documents.show_logged_changes({key: [change(1)]})
-            await owner.documents.update([key], lambda *_: [change(1).apply(None)])
+            await documents.show_logged_changes({key: [_logged(1)]}, _no_deletions)
+            await owner.documents.update([key], lambda *_: [_logged(1).apply(None) or document(NAMES[0])])
             await documents.drop_written_changes({0: 2})
-            await documents.show_logged_changes({key: [change(2)]})
+            await documents.show_logged_changes({key: [_logged(2)]}, _no_deletions)
         return found
 
     monkeypatch.setattr(ShardCommitter, "get_rows", read_slowly)
+    assert await documents.get([key]) == {}
     assert (await documents.get([key]))[key][0].metadata == {"k1": 1, "k2": 2}
+
+
+async def test_changes_of_a_document_whose_owner_is_ahead_are_never_shown_without_those_before_them(
+    tmp_path: Path,
+) -> None:
+    store, owner = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    key, documents = document(NAMES[0]).key, store.documents
+    assert isinstance(documents, SharedTable)
+    await owner.documents.update([key], lambda *_: [_logged(1).apply(None) or document(NAMES[0])])
+    await documents.show_logged_changes({key: [_logged(2)]}, _no_deletions)
+    # The owner has handled the deletion at offset 3, of which this process has not heard.
+    await owner.documents.update([key], lambda *_: [])
+    assert (await documents.get([key]))[key][0].metadata == {"k1": 1, "k2": 2}
+    await documents.refresh()
+    assert [row.metadata for row in await documents.list_rows(["alice#0"])] == [{"k1": 1, "k2": 2}]
+    assert documents.count_by_incarnation(["alice#0"]) == {"alice#0": 1}
+    await documents.show_logged_changes({key: [_logged(3, "delete")]}, _no_deletions)
+    assert await documents.get([key]) == {}
+    assert documents.count_by_incarnation(["alice#0"]) == {"alice#0": 0}
+
+
+async def test_a_process_that_begins_to_show_changes_of_a_deleted_document_asks_where_it_was_deleted(
+    tmp_path: Path,
+) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+    key, documents = document(NAMES[0]).key, store.documents
+    assert isinstance(documents, SharedTable)
+    await store.tombstones.record({key: 3})
+    await documents.show_logged_changes({key: [_logged(2)]}, store.tombstones.latest_deletions)
+    assert await documents.get([key]) == {}
+    await documents.show_logged_changes({key: [_logged(4)]}, store.tombstones.latest_deletions)
+    assert (await documents.get([key]))[key][0].metadata == {"k4": 4}
 
 
 async def test_what_is_created_and_deleted_in_one_commit_keeps_nothing_else_from_it(tmp_path: Path) -> None:
