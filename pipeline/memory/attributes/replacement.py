@@ -32,7 +32,9 @@ _WEIGHTS = {
     "foreign: a name of both ended": 1.69,
     "foreign: a word of both": 1.16,
     "foreign: a word of both ended": 3.22,
+    "foreign: another figure": 3.22,
     "foreign: homes": 5.08,
+    "foreign: jobs": 5.08,
     "homes": 2.74,
     "loosely ended": 2.02,
     "loosely ended, a possession": -1.25,
@@ -90,11 +92,13 @@ def may_compare(new: Statement, old: Statement) -> bool:
 def features(new: Statement, old: Statement) -> list[str]:
     """Return the features that apply to a pair."""
     if new.is_foreign:
-        shared = new.words & old.words
+        shared = {word for word in new.words & old.words if not word.isdigit()}
         counted = (
             ("foreign: a name of both ended", new.is_denied and bool(shared & old.names)),
             ("foreign: a word of both ended", new.is_denied and bool(shared)),
             ("foreign: homes", new.is_home and old.is_home and bool(new.names - old.names)),
+            ("foreign: jobs", new.is_job and old.is_job and new.is_changed),
+            ("foreign: another figure", bool(shared) and new.is_changed and _differ(new.numbers, old.numbers)),
             ("foreign: a word of both", bool(shared)),
         )
         return [name for name, applies in counted if applies]
@@ -147,6 +151,10 @@ def features(new: Statement, old: Statement) -> list[str]:
         ("most words shared", len(new.words & old.words) * 2 > len(old.words)),
     )
     return [name for name, applies in found if applies]
+
+
+def _differ(new: frozenset[str], old: frozenset[str]) -> bool:
+    return bool(new and old) and new.isdisjoint(old)
 
 
 def _things(old: Statement) -> dict[str, frozenset[str]]:

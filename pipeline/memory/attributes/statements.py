@@ -5,8 +5,10 @@ only roughly what is said; `replacement` decides what may follow from that.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from pipeline.memory.languages.english import english_words, state_changes
 from pipeline.memory.languages.profiles import words_of_all
@@ -25,6 +27,11 @@ _ROLE = "a role"
 """Stands for the holders of a role, who change."""
 _TOKEN = re.compile(r"[\w%$\u20ac\u00a3][\w.:'\u2019%+-]*|[,;()]|[!?]")
 _FOREIGN = re.compile(r"^(?P<speaker>[A-Z][\w .'-]{0,40}): (?P<said>.+)$", re.DOTALL)
+_FOREIGN_NAME = re.compile(r"\b\w{3,}")
+_HANGUL = re.compile("[\uac00-\ud7af]")
+_UNSPACED = re.compile("[\u4e00-\u9fff]+|[\u30a0-\u30ff]+")
+"""Runs of ideographs or of letters for foreign words, which say what a Chinese or Japanese text is about."""
+_LONG_FIGURE = re.compile(r"\d[\d .:/-]*\d|\d")
 _STOP = english_words("empty_in_outlines")
 _AUX = english_words("auxiliaries")
 _ADVERBS = english_words("adverbs_before_verbs")
@@ -201,6 +208,7 @@ class Statement:
     is_added: bool = False
     is_foreign: bool = False
     is_home: bool = False
+    is_job: bool = False
     is_wish: bool = False
     is_going_on: bool = False
     state: frozenset[str] = frozenset()
@@ -218,7 +226,11 @@ class Statement:
         heads = {phrase.head for phrase in phrases} | ({self.topic.head} if self.topic is not None else set())
         heads |= {word for phrase in self.altered for word in phrase.modifiers}
         said = self.words if self.is_foreign else heads | self.names | {self.verb}
-        return frozenset(said | self.state | self.passed_state | ({"home"} if self.is_home else set())) - {"", BE, HAVE}
+        return frozenset(said | self.state | self.passed_state | self._kinds) - {"", BE, HAVE}
+
+    @property
+    def _kinds(self) -> set[str]:
+        return {kind for kind, applies in (("home", self.is_home), ("job", self.is_job)) if applies}
 
     @property
     def addresses(self) -> frozenset[tuple[str, str]]:
@@ -318,25 +330,37 @@ def _english_outline(text: str) -> Statement:
 def _foreign_outline(speaker: str, said: str) -> Statement:
     """Return the outline of a statement in another language, of which only its words and its change are known."""
     relative = relative_in_subject(said)
-    stems = frozenset(_foreign_stem(word) for word in words(said) if len(word) > 3 or word.isdigit())
+    telling = words_of_all("light").sub(" ", said)
     is_over = words_of_all("ended").search(said) is not None
     changed = is_over or has_change_word(said)
     return Statement(
         holder=f"{speaker.lower()} {relative}".strip(),
-        words=stems,
+        words=frozenset(_foreign_stems(telling)),
         names=frozenset(
-            _foreign_stem(word) for name in re.findall(r"\b[^\W\d_a-z]\w{2,}", said) for word in words(name)
+            found for name in _FOREIGN_NAME.findall(said) if name[0].isupper() for found in _foreign_stems(name)
         ),
+        figures=tuple(("", digits) for digits in _LONG_FIGURE.findall(said)),
         is_changed=changed,
         is_denied=is_over,
         is_foreign=True,
         is_home=words_of_all("home").search(said) is not None,
+        is_job=words_of_all("job").search(said) is not None,
     )
 
 
-def _foreign_stem(word: str) -> str:
-    """Return a word without what another form of it may end in: `fume` of `fumer`."""
-    return word[: max(4, min(6, len(word) - 2))]
+def _foreign_stems(text: str) -> Iterator[str]:
+    """Yield words without what another form of them may end in, and of scripts without spaces pairs of letters.
+
+    >>> list(_foreign_stems("fumer")), list(_foreign_stems("糖質はやめ")), list(_foreign_stems("담배는"))
+    (['fume'], ['糖質'], ['담배'])
+    """
+    for word in words(text):
+        if _HANGUL.match(word):
+            yield from (word[:2],) if len(word) > 1 else ()
+        elif _UNSPACED.search(word):
+            yield from (pair for run in _UNSPACED.findall(word) for pair in map("".join, pairwise(run)))
+        elif len(word) > 3 or word.isdigit():
+            yield word[: max(4, min(6, len(word) - 2))]
 
 
 def stem(word: str) -> str:

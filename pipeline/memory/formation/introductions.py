@@ -7,15 +7,16 @@ from pipeline.memory.grammar.message_text import NUMBER
 from pipeline.text.english_nouns import KIN
 
 _BEGIN = re.compile(
-    r"^(?:[\w' -]{2,24}: )?(?:(?:hi|hey|hello)(?: (?:there|all|everyone|everybody))?[,!.]? )?"
+    r"^(?:[\w' -]{2,24}: )?(?:(?:hi|hey|hello|hiya|heya|yo)(?: (?:there|all|everyone|everybody))?[,!.]? )?"
     r"(?P<own>(?:I am|I['\u2019]?m|(?:my )?name(?: is|['\u2019]?s)|this is) )?(?=\S)",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2}$")
+_NAME = re.compile(r"(?P<name>[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2})(?P<here> here)?$")
+_NAME_IN_SMALL_LETTERS = re.compile(r"[a-z][\w'-]{2,}$")
 _AGE = re.compile(r"(?:aged? )?(?P<years>1[3-9]|[2-9]\d)(?: ?(?:years old|yrs? old|yo|y/o))?$", re.IGNORECASE)
 _ROLE = re.compile(
     r"(?!not\b|so\b|your?\b|sure\b)(?P<article>an? |the )?(?P<role>(?:[\w&/-]+ ){0,3}?(?!bett|oth|nev|eith|sob|eag)"
-    r"[a-z]*(?:[a-z]{2}er|[td]or|ist|yst|ian|(?<!import)(?<!toler)ant|dent|nurse|chef|cook|pilot|coach|vet|clerk|lead|"
+    r"[a-z]*(?:[a-z]{2}er|[td]or|ist|yst|ian|(?<!import)(?<!toler)ant|dent|nurse|midwife|chef|cook|pilot|coach|vet|clerk|lead|"
     r"mechanic)"
     r"(?: (?:at|for|in|with|from|of|by) .+)?)$",
     re.IGNORECASE,
@@ -63,7 +64,12 @@ def _introduction(sentence: str) -> list[str]:
     begin = _BEGIN.match(sentence)
     first, *others = _COMMA.split(sentence[begin.end() if begin else 0 :])
     is_named = begin is not None and begin["own"] is not None
-    opening = f"I'm {first}" if is_named and _NAME.match(first) else _trait(first)
+    name = _NAME.match(first)
+    if name is not None and name["here"]:
+        is_named, first = True, name["name"]
+    elif is_named and name is None and others and _AGE.match(others[0]) and _NAME_IN_SMALL_LETTERS.match(first):
+        name, first = _NAME.match(first.title()), first.title()
+    opening = f"I'm {first}" if is_named and name is not None else _trait(first)
     if opening is None or not (is_named or _STATE.match(first)):
         return []
     statements = [opening]

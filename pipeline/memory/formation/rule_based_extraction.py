@@ -12,9 +12,10 @@ from pipeline.memory.formation.answers import answered
 from pipeline.memory.formation.document_voice import Passage, find_passages, is_planted, may_be_users
 from pipeline.memory.formation.introductions import separate_statements
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
-from pipeline.memory.grammar.sentence_splitter import split_sentences
+from pipeline.memory.grammar.sentence_splitter import join_continued, split_sentences
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
+from pipeline.memory.languages.profiles import continues
 from schemas.events import Relation
 
 _NAMES_SOMETHING = re.compile(r"(?=[A-Z]).{2,200}? (?:[A-Z][a-z]|\d)|[A-Z][\w'-]+ [a-z]")
@@ -136,7 +137,8 @@ class _Spoken:
 
 def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) -> Iterator[_Spoken]:
     offset, asked = passage.utterance.start, passage.utterance.asked or ""
-    for sentence in split_sentences(passage.utterance.text, split_on_newlines=passage.utterance.is_chat):
+    split = split_sentences(passage.utterance.text, split_on_newlines=passage.utterance.is_chat)
+    for sentence in join_continued(split, continues) if passage.is_speech else split:
         if not passage.is_speech and not _NAMES_SOMETHING.match(sentence.text):
             continue
         start, end = (None, None) if offset is None else (offset + sentence.start, offset + sentence.end)

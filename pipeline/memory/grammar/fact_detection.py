@@ -174,16 +174,15 @@ def _is_parsable(text: str) -> bool:
 
 def _foreign_fact(said: SaidSentence, text: str) -> list[DetectedFact]:
     profile = detect_language(text)
-    if (
-        profile is None
-        or not said.context.is_speech
-        or QUESTION_MARK.search(said.text)  # gone from a message that is made ready for the parser
-        or not states_personal_fact(profile.without_opening(text), profile, is_note=said.context.is_note)
-    ):
+    # The mark of a question is gone from a message that is made ready for the parser.
+    if profile is None or not said.context.is_speech or QUESTION_MARK.search(said.text):
         return []
     stated = profile.without_opening(text).rstrip(_END)
+    is_introduction = profile.is_introduction(stated)
+    if not (is_introduction or states_personal_fact(stated, profile, is_note=said.context.is_note)):
+        return []
     return [
-        DetectedFact(f"{said.context.speaker_name}: {part}", is_permanent(part, profile))
+        DetectedFact(f"{said.context.speaker_name}: {part}", is_introduction or is_permanent(part, profile))
         for part in profile.statements(stated)
     ]
 

@@ -1,7 +1,7 @@
 """Splitting of text into sentences with their spans, without code, headings, tables and addresses."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from pipeline.memory.grammar.own_fields import mark_as_own, own_lines
@@ -27,7 +27,7 @@ _SKIPPED = re.compile(
 _ITEM = re.compile(r"^\s*(?:[-*+\u2022]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _STOP = re.compile(
     r"[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s|$)|[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]+(?=\s|$)|"
-    r"[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*"
+    r"[\u3002\uff01\uff1f\u0964]+[\u300d\u300f\u201d]*"
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|No|Inc|Ltd|Co|Corp|approx|Fig|Jan|Feb|Mar|Apr|"
@@ -51,6 +51,21 @@ def split_sentences(text: str, *, split_on_newlines: bool = False) -> Iterator[S
             yield from (replace(field, text=mark_as_own(field.text)) for field in _sentence(text, start, end))
         else:
             yield from _split(text, start, end)
+
+
+def join_continued(sentences: Iterable[Sentence], continues: Callable[[str, str], bool]) -> Iterator[Sentence]:
+    """Yield the sentences, those together of which one `continues` the one before it."""
+    last: Sentence | None = None
+    for sentence in sentences:
+        if last is not None and continues(sentence.text, last.text):
+            space = "" if last.text.endswith("\u3002") else " "
+            last = Sentence(f"{last.text}{space}{sentence.text}", last.start, sentence.end)
+        else:
+            if last is not None:
+                yield last
+            last = sentence
+    if last is not None:
+        yield last
 
 
 def _paragraphs(text: str, *, split_on_newlines: bool) -> Iterator[tuple[int, int, bool]]:

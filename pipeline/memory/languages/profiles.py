@@ -1,12 +1,15 @@
 """Languages other than English: what somebody says of themselves is kept in their own words.
 
-Nothing is resolved or dated there: a sentence is a memory as it was said, after who said it. Only one that says where
-somebody lives is split, so that a move replaces no more than that.
+Nothing is resolved or dated there: a sentence is a memory as it was said, after who said it. One that says several
+things is split, so that a change replaces no more than what has changed.
 
 Each language has a file of word patterns. `own`: the speaker; `hedges`: doubts, requests, greetings and the person
 addressed; `asks`: questions, which many write without a mark; `lasting`: what is so for long; `openings`: words that
-join a sentence to the one before; `home` and `ended`: where somebody lives, and what is over; `common`: words by which
-the language is told from English, where the letters do not. `has_spaces = false`: words are found within others.
+join a sentence to the one before; `home` and `ended`: where somebody lives, and what is over; `introduces`: openings
+in which somebody says their name; `continues`: openings that name what the sentence before is about; `light`: verbs and
+other words that two statements may share without being about the same; `points`: pronouns of what was said before;
+`years`: the word after an age; `common`: words by which the language is told from English, where the letters do not.
+`has_spaces = false`: words are found within others.
 """
 
 import re
@@ -37,10 +40,16 @@ _CODES = {"german": "de", "french": "fr", "spanish": "es"}
 _PROFILED = frozenset({"english", "catalan", *_CODES})
 QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf")
 _COLON = re.compile("[:\uff1a]\\s*$")
+_PREPOSITION_CHARS = 2
+"""Letters of a word that joins a part of an introduction to the one before: `de Sevilla`."""
+_MIN_CJK_TRAIT_CHARS = 3
+_MIN_GREETING_CHARS = 4
+"""Letters of an opening that is of one language only: `hoi, `, not `a `."""
 _END = " .!\u3002\uff01\u2026\u0964"
 _BETWEEN = re.compile(
     r"([,;\uff0c\u3001\u060c] *| (?:und|et|y|e|i|en|och|og|\u0438|\u0456|\u0442\u0430|\u03ba\u03b1\u03b9|ve|\u0219i) )"
 )
+_PAUSE = "[,.!:~\\s\u2026\u2013\uff0c\u3001\u3002\uff01\u060c-]+"
 _NEVER = re.compile("(?!)")
 
 
@@ -55,26 +64,47 @@ class LanguageProfile:
     lasting: re.Pattern[str]
     openings: re.Pattern[str]
     home: re.Pattern[str]
+    introduces: re.Pattern[str]
+    points: re.Pattern[str]
 
     def statements(self, text: str) -> list[str]:
-        """Split what somebody says of themselves and their home at commas and *and*, where each part says one thing.
+        """Split what somebody says of themselves at commas and *and*, where each part says one thing.
 
-        >>> detect_language("Ich lebe in Graz").statements("Ich bin Karl, wohne in Graz und arbeite als Koch")
-        ['Ich bin Karl', 'wohne in Graz', 'arbeite als Koch']
+        >>> detect_language("Ich lebe in Graz").statements("Ich bin Karl, 34, Koch in Graz und habe zwei Kinder")
+        ['Ich bin Karl, 34', 'Koch in Graz', 'habe zwei Kinder']
         """
-        if self.home.search(text) is None:
-            return [text]
         first, *rest = _BETWEEN.split(text)
         found = [first]
+        is_introduction = self.is_introduction(text)
         for separator, part in zip(rest[::2], rest[1::2], strict=True):
-            if self._stands_alone(part) and self._names_speaker(found[-1]):
+            is_trait = is_introduction and separator[0] != " " and self._is_trait(part)
+            is_statement = self._stands_alone(part) and (is_introduction or self._names_speaker(found[-1]))
+            if is_trait or is_statement:
                 found.append(part)
             else:
                 found[-1] += separator + part
         return found
 
+    def is_introduction(self, text: str) -> bool:
+        """Return whether somebody says their name, or their age between commas, with more about themselves.
+
+        >>> detect_language("Mam psa").is_introduction("Marek, 46 lat, elektryk z Białegostoku")
+        True
+        """
+        return self.introduces.match(text) is not None or _age_between_commas().match(text) is not None
+
+    def _is_trait(self, part: str) -> bool:
+        """Return whether a part of an introduction says something by itself: `36 ans`, `Koch in Graz`, not a name."""
+        if part.lower() == part.upper():  # a script without capitals, or a number alone
+            return not part.isdigit() and len(part) >= _MIN_CJK_TRAIT_CHARS
+        if part[0].isdigit() or self._stands_alone(part):
+            return True
+        first, *others = part.split()
+        return len(first) > _PREPOSITION_CHARS and any(word[0].islower() for word in (first, *others))
+
     def _stands_alone(self, part: str) -> bool:
-        return self.lasting.search(part) is not None and self._names_speaker(part)
+        is_about_speaker = self.lasting.search(part) is not None and self._names_speaker(part)
+        return is_about_speaker and self.points.search(part) is None
 
     def _names_speaker(self, part: str) -> bool:
         """Return whether a part begins with the speaker, or with a verb that means them alone."""
@@ -122,6 +152,8 @@ def _other(text: str) -> LanguageProfile:
 
     def likelihood(profile: LanguageProfile) -> tuple[int, int, int]:
         said = len(profile.own.findall(plain)) + len(profile.asks.findall(plain))
+        opening = profile.openings.match(plain)
+        said += 2 * (opening is not None and len(opening[0]) >= _MIN_GREETING_CHARS)
         return said, -len(profile.hedges.findall(plain)), len(profile.lasting.findall(plain))
 
     return max((_profiles()[code] for code in _other_codes()), key=likelihood)
@@ -153,10 +185,29 @@ def is_permanent(text: str, profile: LanguageProfile) -> bool:
     return profile.lasting.search(text) is not None
 
 
+def continues(sentence: str, before: str) -> bool:
+    """Return whether a sentence names what the one before it tells the speaker has.
+
+    >>> continues("Er heißt Bruno.", "Ich habe einen Hund."), continues("名前は太郎です。", "こんにちは。")
+    (True, False)
+    """
+    if words_of_all("continues").match(sentence) is None or (profile := detect_language(before)) is None:
+        return False
+    return states_personal_fact(profile.without_opening(before), profile, is_note=False)
+
+
 @cache
 def words_of_all(kind: str) -> re.Pattern[str]:
     """Return the pattern of a kind of words, such as `home` or `ended`, in all languages."""
     return _pattern(_tables().values(), kind)
+
+
+@cache
+def _age_between_commas() -> re.Pattern[str]:
+    """Return the pattern of a name and an age between commas: `Marek, 46 lat, elektryk`."""
+    years = "|".join(word for table in _tables().values() for word in table.get("years", ()))
+    part = "[^,;\uff0c\u3001\u060c]{2,40}[,\uff0c\u3001\u060c] ?"
+    return re.compile(rf"(?:{part}){{1,2}}(?:1[3-9]|[2-9]\d)(?: ?(?:{years}))?[,\uff0c\u3001\u060c].*[^\W\d]")
 
 
 @cache
@@ -187,8 +238,13 @@ def _profile(tables: list[dict[str, list[str]]]) -> LanguageProfile:
         _pattern(tables, "hedges"),
         _pattern(tables, "asks"),
         _pattern(tables, "lasting"),
-        re.compile(rf"^(?:{_pattern(tables, 'openings').pattern}(?:[,.!:\s\u2026\u2013-]+))+", re.IGNORECASE),
+        re.compile(
+            rf"^(?:{_pattern(tables, 'openings').pattern}(?:[,.!:\s\u2026\u2013\uff0c\u3001\u3002\uff01\u060c-]+))+",
+            re.IGNORECASE,
+        ),
         _pattern(tables, "home"),
+        _pattern(tables, "introduces"),
+        _pattern(tables, "points"),
     )
 
 

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.memory.formation.rule_based_extraction import extract_facts
+from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 
 def texts(document: str) -> list[str]:
@@ -123,11 +124,49 @@ def test_any_text_is_accepted_and_spans_match_the_sentences(document: str) -> No
         ),
         ("Ich wohne in Graz, seit ich bei Magna arbeite.", ["Ich wohne in Graz, seit ich bei Magna arbeite"]),
         ("Ich habe einen Hund und ich liebe ihn.", ["Ich habe einen Hund und ich liebe ihn"]),
-        ("Salut, moi c'est Luc, 41 ans, j'habite à Nice.", ["moi c'est Luc, 41 ans", "j'habite à Nice"]),
+        ("Salut, moi c'est Luc, 41 ans, j'habite à Nice.", ["moi c'est Luc", "41 ans", "j'habite à Nice"]),
         ("Hola, soy Marta, vivo en Vigo.", ["soy Marta", "vivo en Vigo"]),
+        (
+            "Coucou, moi c'est Nadia, prof de yoga à Lille, maman de deux garçons, Adam et Elias",
+            ["moi c'est Nadia", "prof de yoga à Lille", "maman de deux garçons, Adam et Elias"],
+        ),
+        ("你好,我叫王磊,今年35岁,在上海做会计。", ["我叫王磊", "今年35岁", "在上海做会计"]),
         ("Hoi, ik woon in Utrecht en werk als docent.", ["ik woon in Utrecht", "werk als docent"]),
         ("Привет, меня зовут Иван, живу в Казани.", ["меня зовут Иван", "живу в Казани"]),
     ],
 )
 def test_an_introduction_says_each_thing_by_itself(said: str, statements: list[str]) -> None:
     assert [fact.text for fact in extract_facts(said)] == [f"User: {stated}" for stated in statements]
+
+
+@pytest.mark.parametrize(
+    ("said", "statement"),
+    [
+        ("Ich habe einen Hund. Er heißt Bruno.", "Ich habe einen Hund. Er heißt Bruno"),
+        ("Ho un cane. Si chiama Zorro.", "Ho un cane. Si chiama Zorro"),
+        ("Mam psa. Wabi się Reksio.", "Mam psa. Wabi się Reksio"),
+        ("猫を二匹飼っています。名前はモモとクロです。", "猫を二匹飼っています。名前はモモとクロです"),
+    ],
+)
+def test_a_sentence_that_names_whom_the_one_before_tells_of_stays_with_it(said: str, statement: str) -> None:
+    fact, *others = extract_facts(said)
+    assert (fact.text, fact.start, fact.end, others) == (f"User: {statement}", 0, len(said), [])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("jag jobbar som kock i Umeå", "jag har sagt upp mig, jobbar nu som lärare"),
+        ("Mijn nummer is 0471 33 20 18", "mijn nummer is nu 0496 85 17 40"),
+        ("私は糖質制限中です", "糖質制限はやめました"),
+        ("저는 담배를 피워요", "드디어 담배 끊었습니다"),
+    ],
+)
+def test_another_job_or_number_or_what_is_over_ends_what_was_said(before: str, after: str) -> None:
+    old, new = extract_facts(before)[0], extract_facts(after)
+    assert any(find_contradiction(fact.attributes, old.attributes) is not None for fact in new)
+
+
+def test_a_changed_fact_ends_no_other_that_shares_only_have() -> None:
+    age, car = extract_facts("Hola, soy Inés, tengo 41 años")[1], extract_facts("Ya no tengo coche, lo vendí")[0]
+    assert find_contradiction(car.attributes, age.attributes) is None
