@@ -50,9 +50,11 @@ def apply_second_stage(
 
     `limit`: the number of results; texts that are far from being one are not read.
     """
-    candidates = _relate_memories_and_chunks(query, candidates, documents, limit)
-    candidates = _lower_without_number(query, _lower_relatives(query, candidates))
-    candidates = _lower_other_kinds(query, candidates)
+    candidates, successors = expand_successors(query, candidates)
+    if len(successors.superseded):  # what is no answer makes none of its successor
+        candidates = _lower_other_answers(query, candidates, np.zeros(len(candidates), np.bool_))
+    candidates, replacing = _relate_memories_and_chunks(query, candidates, successors, documents, limit)
+    candidates = _lower_other_answers(query, candidates, replacing)
     comparison = _compare_best(query, candidates, documents)
     if comparison is None:
         return candidates
@@ -61,21 +63,23 @@ def apply_second_stage(
     return _put_newer_first(query, candidates, comparison)
 
 
-def _lower_relatives(query: AnalyzedQuery, candidates: Candidates) -> Candidates:
-    """Lower short statements about a relative or friend where the question is about the asker alone."""
-    if not query.intent.asks_about_asker_alone:
-        return candidates
-    return _lower_short_statements(query, candidates, "relative", RELATIVE_MAX_SIMILARITY, relative_in_subject)
+def _lower_other_answers(query: AnalyzedQuery, candidates: Candidates, spared: NDArray[np.bool_]) -> Candidates:
+    """Lower short statements that do not tell what the question asks for: of whom, a number, a kind of answer.
+
+    `spared`: rows that replaced an answer, and so are one, though they may tell no number or job.
+    """
+    if query.intent.asks_about_asker_alone:
+        candidates = _lower_short_statements(
+            query, candidates, "relative", RELATIVE_MAX_SIMILARITY, relative_in_subject, spared=spared
+        )
+    if query.intent.asks_for_number:
+        candidates = _lower_short_statements(
+            query, candidates, "noNumber", NO_NUMBER_MAX_SIMILARITY, _lacks_number, spared=spared
+        )
+    return _lower_other_kinds(query, candidates, spared)
 
 
-def _lower_without_number(query: AnalyzedQuery, candidates: Candidates) -> Candidates:
-    """Lower short statements without a number below the threshold where the question asks for one."""
-    if not query.intent.asks_for_number:
-        return candidates
-    return _lower_short_statements(query, candidates, "noNumber", NO_NUMBER_MAX_SIMILARITY, _lacks_number)
-
-
-def _lower_other_kinds(query: AnalyzedQuery, candidates: Candidates) -> Candidates:
+def _lower_other_kinds(query: AnalyzedQuery, candidates: Candidates, spared: NDArray[np.bool_]) -> Candidates:
     """Lower short statements that do not tell the kind of answer that the question asks for."""
     kind = query.asked_kind
     if kind is None:
@@ -88,7 +92,11 @@ def _lower_other_kinds(query: AnalyzedQuery, candidates: Candidates) -> Candidat
             highest = query.max_similarity_by_kind(kind, segment, group.rows)
             for at in np.flatnonzero(highest < 1.0).tolist():
                 score = query.calibration.raw_score_at(float(highest[at]))
-                if candidates.scores[first + at] > score and len(candidates.text(first + at)) <= NEWER_MAX_CHARS:
+                if (
+                    candidates.scores[first + at] > score
+                    and not spared[first + at]
+                    and len(candidates.text(first + at)) <= NEWER_MAX_CHARS
+                ):
                     lowered[first + at] = score
         first += len(group.rows)
     return _set_scores(candidates, "otherKind", lowered)
@@ -104,10 +112,12 @@ def _lower_short_statements(
     factor: ScoreFactor,
     max_similarity: float,
     is_lowered: Callable[[str], object],
+    *,
+    spared: NDArray[np.bool_],
 ) -> Candidates:
     """Lower the short statements of which `is_lowered` is true to at most this similarity."""
     highest = query.calibration.raw_score_at(max_similarity)
-    above = [(at, candidates.text(at)) for at in np.flatnonzero(candidates.scores > highest).tolist()]
+    above = [(at, candidates.text(at)) for at in np.flatnonzero((candidates.scores > highest) & ~spared).tolist()]
     lowered = {at: highest for at, text in above if len(text) <= NEWER_MAX_CHARS and is_lowered(text)}
     return _set_scores(candidates, factor, lowered)
 
@@ -235,17 +245,16 @@ def _statement_at(
 
 
 def _relate_memories_and_chunks(
-    query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore, limit: int
-) -> Candidates:
-    """Add text features, successors of superseded memories, and what memories and chunks say about each other."""
-    candidates, successors = expand_successors(query, candidates)
+    query: AnalyzedQuery, candidates: Candidates, successors: SuccessorPairs, documents: DocumentStore, limit: int
+) -> tuple[Candidates, NDArray[np.bool_]]:
+    """Add text features, and what memories, their successors and chunks say of each other; with the rows raised so."""
     candidates = _add_neighbor_feature(query, candidates)
     candidates = _add_text_features(query, candidates, limit)
     candidates = _add_date_feature(query, candidates, documents)
-    candidates = _propagate_to_successors(candidates, successors)
+    candidates, replacing = _propagate_to_successors(candidates, successors)
     aligned = align_memories_to_chunks(candidates.document_ordinals, candidates.is_chunk, *_text_spans(candidates))
     if not len(aligned.memory_positions):
-        return candidates
+        return candidates, replacing
     current = candidates.is_current[aligned.memory_positions]
     support = _best_memory_scores(candidates, aligned, current)
     outdated_support = _best_memory_scores(candidates, aligned, ~current)
@@ -253,15 +262,20 @@ def _relate_memories_and_chunks(
     candidates = candidates.with_contribution("memorySupport", MEMORY_SUPPORT_FACTOR * support[supported], supported)
     answering_score = query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY)
     outdated = outdated_support > np.maximum(support, answering_score)
-    candidates = _propagate_to_chunks(candidates, successors, aligned, np.where(outdated, outdated_support, np.inf))
+    candidates, replacing_chunks = _propagate_to_chunks(
+        candidates, successors, aligned, np.where(outdated, outdated_support, np.inf)
+    )
     penalties = np.full(np.count_nonzero(outdated), -OUTDATED_CHUNK_PENALTY)
     candidates = candidates.with_contribution("outdated", penalties, outdated)
     scores = candidates.scores
     repeated = aligned.memory_positions[current & (scores[aligned.chunk_positions] >= scores[aligned.memory_positions])]
-    return candidates.with_contribution("statedInChunk", np.full(len(repeated), -STATED_IN_CHUNK_PENALTY), repeated)
+    penalties = np.full(len(repeated), -STATED_IN_CHUNK_PENALTY)
+    return candidates.with_contribution("statedInChunk", penalties, repeated), replacing | replacing_chunks
 
 
-def _propagate_to_successors(candidates: Candidates, successors: SuccessorPairs) -> Candidates:
+def _propagate_to_successors(
+    candidates: Candidates, successors: SuccessorPairs
+) -> tuple[Candidates, NDArray[np.bool_]]:
     """Raise memories to at least the score of the memories they superseded."""
     return _raise_scores(candidates, successors.successors, candidates.scores[successors.superseded])
 
@@ -271,7 +285,7 @@ def _propagate_to_chunks(
     successors: SuccessorPairs,
     alignment: "MemoryChunkAlignment",
     superseded_answer_scores: NDArray[np.float64],
-) -> Candidates:
+) -> tuple[Candidates, NDArray[np.bool_]]:
     """Raise the chunks of successors to at least the score of the chunks of superseded memories.
 
     `superseded_answer_scores`: by position of a chunk, the score of the superseded memory that answers for
@@ -285,12 +299,14 @@ def _propagate_to_chunks(
     return _raise_scores(candidates, after[moved], candidates.scores[before[moved]])
 
 
-def _raise_scores(candidates: Candidates, rows: NDArray[np.intp], min_scores: NDArray[np.float64]) -> Candidates:
-    """Raise each of these rows to at least its minimum score."""
+def _raise_scores(
+    candidates: Candidates, rows: NDArray[np.intp], min_scores: NDArray[np.float64]
+) -> tuple[Candidates, NDArray[np.bool_]]:
+    """Raise each of these rows to at least its minimum score, and return which were below it."""
     raised = candidates.scores.copy()
     np.maximum.at(raised, rows, min_scores)
-    higher = np.flatnonzero(raised > candidates.scores)
-    return candidates.with_contribution("supersedes", (raised - candidates.scores)[higher], higher)
+    higher = raised > candidates.scores
+    return candidates.with_contribution("supersedes", (raised - candidates.scores)[higher], higher), higher
 
 
 def _best_memory_scores(

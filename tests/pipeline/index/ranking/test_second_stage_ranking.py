@@ -112,6 +112,17 @@ async def test_a_question_that_a_replaced_memory_answers_finds_what_replaced_it(
     assert found.index("after-0") < found.index("before-0")
 
 
+async def test_what_replaced_a_number_is_found_though_it_says_none(either: IndexHarness) -> None:
+    await either.add_document("before", "My gym costs 40 euros a month.")
+    await either.add_memory("old", "User's gym costs 40 euros a month", "before", start=0, is_latest=False)
+    await either.add_document("after", "I quit the gym.")
+    updates = (Relation(kind="updates", target="old", reason="ended"),)
+    await either.add_memory("new", "User quit the gym", "after", start=0, version=2, relations=updates)
+    asked = "How much does my gym cost?"
+    assert await either.found_ids(asked, kinds=("memory",)) == ["new"]
+    assert (await either.found_ids(asked))[0] == "new"
+
+
 async def test_the_newest_version_is_found_over_all_between(either: IndexHarness) -> None:
     await _add_superseded_home(either, is_latest=False)
     updates = (Relation(kind="updates", target="new", reason="one at a time"),)
