@@ -45,8 +45,11 @@ _RELATIVE = re.compile(
     rf")(?P<own>'s)?(?!\w)",
     re.IGNORECASE,
 )
+_MOVED_TO = "|".join(
+    f"(?<={verb} )to" for verb in ("moved", "pushed", "pushed back", "changed", "shifted", "postponed", "rescheduled")
+)
 _BARE_DAY = re.compile(
-    rf"\b(?P<before>on|until|till|by|since|coming|arriving|leaving) (?P<day>{_DAY})"
+    rf"\b(?P<before>on|until|till|by|since|coming|arriving|leaving|{_MOVED_TO}) (?P<day>{_DAY})"
     r"(?P<part> morning| afternoon| evening| night)?\b(?!s)"
 )
 _ABSOLUTE = re.compile(
@@ -145,14 +148,17 @@ def _resolve_relative(text: str, today: date, found: list[tuple[int, DateRange]]
         return _render(match, words)
 
     def bare(match: re.Match[str]) -> str:
+        before = match["before"]
+        is_ahead = before == "to" or (ahead and before != "since")
         # What was promised by Friday may be due on the next one or the last.
-        if ahead == behind or _AGAIN.search(text) or (behind and match["before"] == "by"):
+        is_unsure = before not in ("since", "to") and (ahead == behind or (behind and before == "by"))
+        if is_unsure or _AGAIN.search(text):
             return match[0]
         wanted = _DAYS.index(match["day"].lower())
-        when = _after(today, wanted) if ahead else _before(today, wanted)
+        when = _after(today, wanted) if is_ahead else _before(today, wanted)
         found.append((match.start(), DateRange(when, when)))
-        preposition = " on" if match["before"].endswith("ing") else ""
-        return f"{match['before']}{preposition} {day_name(when)}"
+        preposition = " on" if before.endswith("ing") else ""
+        return f"{before}{preposition} {day_name(when)}"
 
     return _BARE_DAY.sub(bare, _RELATIVE.sub(relative, text))
 

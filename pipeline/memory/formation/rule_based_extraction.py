@@ -12,6 +12,7 @@ from pipeline.memory.formation.answers import answered
 from pipeline.memory.formation.document_voice import Passage, find_passages, is_planted, may_be_users
 from pipeline.memory.formation.introductions import separate_statements
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
+from pipeline.memory.grammar.instructions import to_be_remembered
 from pipeline.memory.grammar.sentence_splitter import join_continued, split_sentences
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
@@ -142,9 +143,10 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
         if not passage.is_speech and not _NAMES_SOMETHING.match(sentence.text):
             continue
         start, end = (None, None) if offset is None else (offset + sentence.start, offset + sentence.end)
-        answers = answered(asked, sentence.text)
-        separate = [] if answers or not passage.is_speech else separate_statements(sentence.text)
-        for text in answers or separate or [sentence.text]:
+        said = to_be_remembered(sentence.text) if passage.is_speech else sentence.text
+        answers = answered(asked, said)
+        separate = [] if answers or not passage.is_speech else separate_statements(said)
+        for text in answers or separate or [said]:
             yield _Spoken(SaidSentence(text, context, discourse, is_answer=bool(answers)), start, end)
         asked = ""
 

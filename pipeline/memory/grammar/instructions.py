@@ -8,6 +8,7 @@ _ANSWERING = (
     r"answer|reply|respond|write|use|speak|talk|address|keep|format|explain|give|start|send|add|include|ask|"
     r"switch to|remember to|show|put|make|using|writing|asking|adding|sending|giving|apologi[sz]ing"
 )
+_CONTACTING = "call|text|email|message|contact|suggest|recommend|mention|schedule|book"
 _POLITELY = r"(?:can|could|would|will) you "
 _BEGIN = (
     rf"^(?:{_POLITELY}(?:please |pls )?)?"
@@ -19,7 +20,8 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _WANTED = re.compile(
-    rf"{_BEGIN}(?P<order>avoid .*|(?:(?:always|never|only|just|don't|do not|stop|avoid|no need to) )*"
+    rf"{_BEGIN}(?P<order>avoid .*|(?:never|always|don't ever) (?:{_CONTACTING})\b.*|"
+    r"(?:(?:always|never|only|just|don't|do not|stop|avoid|no need to) )*"
     rf"(?:{_ANSWERING})\b.*)$",
     re.IGNORECASE,
 )
@@ -48,7 +50,22 @@ _REASON = re.compile(r"(?:,| because\b| since\b| as(?= I\b))[^,]*\b(?:I|I'm|it's
 _POLITE = re.compile(r",? please$", re.IGNORECASE)
 _AGAIN = re.compile(r"(?<=\w),? and (?:keep|make|put|write) it\b", re.IGNORECASE)
 """A second wish about the same answers: `answer in German, and keep it short`."""
+_TO_REMEMBER = re.compile(
+    rf"^(?:{_POLITELY})?(?:please |pls )?(?:remember|note|save|keep in mind|don't forget) (?:that )?"
+    r"(?P<what>(?:I|I'm|my|we|our)\b[^?]+)\?*$",
+    re.IGNORECASE,
+)
 _TASK = re.compile(r"\b(?:this|that|these|those|it|below|following|above|here)\b", re.IGNORECASE)
+
+
+def to_be_remembered(sentence: str) -> str:
+    """Return what the user asks to be remembered, or the sentence itself.
+
+    >>> to_be_remembered("Can you remember that I park in bay 27?")
+    'I park in bay 27'
+    """
+    match = _TO_REMEMBER.match(sentence)
+    return sentence if match is None else match["what"]
 
 
 def find_instruction(text: str) -> str | None:

@@ -253,7 +253,10 @@ _CHANGING = re.compile(
     re.IGNORECASE,
 )
 _OWNERS = re.compile(r"\b(?:my|our|the|his|her|their)\b", re.IGNORECASE)
-_NO_MORE_OF = re.compile(r"^no more (?P<what>[\w -]{3,20}?)(?: for me)?(?= since| now|$|,)", re.IGNORECASE)
+_NO_MORE_OF = re.compile(
+    r"^(?:so )?no more (?P<what>[\w -]{3,20}?)(?: for me)?(?:,? I guess)?(?= since| now|[.!]*$|,)", re.IGNORECASE
+)
+_HANDED = re.compile(r"\b(?P<hand>left|right) handed\b", re.IGNORECASE)
 _COUNTED = re.compile(
     rf"(?:^|(?<=[,;:!.] ))(?:(?:so|and|only|just|now|down to) )*(?P<left>{NUMBER} [a-z]+s)(?: left| now){{1,2}}$",
     re.IGNORECASE,
@@ -333,7 +336,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _UNDERGONE.sub(_undergone, text)
     text = _RECURRING.sub(_recurring, _ABOUT_ME.sub(r"I'm \g<age>", text))
     text = _OWN_FIRST.sub(_own_first, _NO_MORE_OF.sub(r"I no longer have \g<what>", _BACK.sub("I'm ", text)))
-    text = _HEDGE.sub("", text)
+    text = _HANDED.sub(r"\g<hand>-handed", _HEDGE.sub("", text))
     text = _WITHOUT.sub(r"I've been \g<state> \g<what> for \g<time>", text).replace("  ", " ")
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
     return restore_subject(text)
@@ -361,7 +364,7 @@ def _own_first(match: re.Match[str]) -> str:
     is_one = what[0].islower() or not what.endswith("s")
     if own_noun(what) is None or what.lower() in PARENTS or not is_one or is_plural(what):
         return match[0]
-    return f"my {match['new']}{what}{match['is'] and ' is'}"
+    return f"my {match['new'].lower()}{what if what.isupper() else what[0].lower() + what[1:]}{match['is'] and ' is'}"
 
 
 def _undergone(match: re.Match[str]) -> str:

@@ -19,7 +19,8 @@ _STATIC = re.compile(
     rf"(?!{_NO_ROLE}\b)\w*(?:er|or|ist|ian|ant|ent|nurse|chef|man|woman|dad|mom|mother|father|parent|"
     r"student|engineer|pilot|artist|coach))\b|\b(?:lives?|works?|speaks?|likes?|loves?|enjoys?|prefers?|hates?|"
     r"dislikes?|owns?|belongs?|studies|teaches|plays|collects|drives|never eats|doesn't (?:like|eat|drink|speak|live|"
-    r"work|own|have|drive)|can't (?:eat|stand)|supports?)\b|\b(?:favou?rite|name is|birthday|e-?mail|phone|address|"
+    r"work|own|have|drive)|can't (?:eat|stand)|supports?)\b|\b(?:favou?rite|name is|blood (?:type|group)|shoe size|"
+    r"birthday|e-?mail|phone|address|"
     r"hometown|nationality|native language|was born|grew up|(?:has|have) (?:an? |two |three |four |five |\d+ )?(?:\w+ "
     r"){0,2}(?:kids?|child|children|sons?|daughters?|brothers?|sisters?|siblings?|dogs?|cats?|pets?|twins|degree|"
     r"allergy|phd|wife|husband|partner|girlfriend|boyfriend))\b|"
@@ -35,7 +36,7 @@ _DYNAMIC = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|this (?:morning|afternoon|evening|week|weekend|month|year|summer|winter)|"
     r"last (?:night|week|weekend|month|year|summer|winter|\w+day)|next (?:week|month|year|weekend|\w+day)|recently|ago|"
     r"used to|right now|at the moment|currently|lately|just|will|going to|plans?|planning|working on|trying|about to|"
-    r"soon)\b",
+    r"soon|staying|until|till)\b",
     re.IGNORECASE,
 )
 

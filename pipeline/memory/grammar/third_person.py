@@ -94,9 +94,13 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
     if is_first(token):
         return _first_person(token, word, clause, referents.speaker, is_speaker=is_speaker)
     if word in OTHERS and referents.other is not None:
+        owned = f"{referents.speaker}'s "
+        other = referents.other
+        if is_speaker and token is not clause.subject and other.startswith(owned):
+            other = f"their {other.removeprefix(owned)}"
         if word in ("his", "their") or (word == "her" and token.tag_ == "PRP$"):
-            return f"{referents.other}'s"
-        return referents.other
+            return f"{other}'s"
+        return other
     return _proper(token)
 
 

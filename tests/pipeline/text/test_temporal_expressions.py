@@ -45,6 +45,8 @@ def meant(text: str, today: date | None = MONDAY) -> tuple[str, list[str]]:
         ("I'm away until tomorrow.", "I'm away until 9 May 2023.", "2023-05-09"),
         ("I have an exam on Friday.", "I have an exam on 12 May 2023.", "2023-05-12"),
         ("I met Ann on Friday.", "I met Ann on 5 May 2023.", "2023-05-05"),
+        ("I'm on keto since Friday.", "I'm on keto since 5 May 2023.", "2023-05-05"),
+        ("The dentist moved to Friday.", "The dentist moved to 12 May 2023.", "2023-05-12"),
         ("I will leave in ten days.", "I will leave on 18 May 2023.", "2023-05-18"),
         ("I start on Monday next week.", "I start on 15 May 2023.", "2023-05-15"),
         ("I start Monday next week.", "I start on 15 May 2023.", "2023-05-15"),

@@ -99,6 +99,11 @@ def test_a_name_belongs_to_whom_the_sentence_before_introduced() -> None:
     [
         ("on antibiotics til friday", "User is on antibiotics until 4 December 2026"),
         ("gym membership cancelled", "User's gym membership has been cancelled"),
+        ("So no more sugar for me I guess", "User no longer has sugar"),
+        ("i'm left handed btw", "User is left-handed"),
+        ("Rent went up to 1450 from january", "User's rent went up to 1450 from January"),
+        ("Can you remember that I park in bay 27?", "User parks in bay 27"),
+        ("Never call me before 10am", "User asks: never call me before 10am"),
         ("hey its Joe", "User is Joe"),
         ("moved in yesterday", "User moved on 26 November 2026"),
         ("we're expecting! due in june", "User is expecting a baby"),
