@@ -84,6 +84,7 @@ async def open_container(
     admin_key: str | None,
     public_url: str | None = None,
     runs_stages: bool = True,
+    serves_requests: bool = True,
     overrides: ProviderOverrides | None = None,
 ) -> AsyncIterator[Container]:
     """Open everything; closed in reverse order, the log last.
@@ -94,7 +95,7 @@ async def open_container(
         DataDirectoryLockedError, StoreMismatchError, VaultKeyError, ValueError: with a message for the operator.
     """
     async with (
-        open_supervisor(settings, runs_stages=runs_stages) as supervisor,
+        open_supervisor(settings, runs_stages=runs_stages, serves_requests=serves_requests) as supervisor,
         open_request_policies(settings, supervisor.resources.bus, supervisor.resources.clock) as policies,
         _open_feed(supervisor) as feed,
         _open_questions(supervisor) as questions,

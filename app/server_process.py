@@ -34,7 +34,11 @@ async def run_service(
     public_url = settings.public_url or listener_url(listener, settings.host)
     serve_api = "api" in roles
     async with open_container(
-        settings, admin_key=own_key, public_url=public_url, runs_stages="pipeline" in roles
+        settings,
+        admin_key=own_key,
+        public_url=public_url,
+        runs_stages="pipeline" in roles,
+        serves_requests=roles != {"pipeline"},
     ) as container:
         supervisor, connectors, serving = container.supervisor, container.connectors, container.serving
         first_key = await _create_first_admin_key(serving.state) if own_key is None and serve_api else None

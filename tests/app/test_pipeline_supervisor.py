@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from app.container import open_container
 from app.generation_pipeline import Pipeline
 from app.pipeline_supervisor import PipelineSupervisor, open_supervisor
 from pipeline.errors import OutageError
 from pipeline.settings import Settings
+from schemas.topics import DOCUMENTS_SUBMITTED
 
 pytestmark = pytest.mark.anyio
 
@@ -58,3 +60,10 @@ async def test_a_switch_that_meets_the_end_of_the_process_ends_too(supervisor: P
     await _end(running)
     done, _ = await asyncio.wait([switching], timeout=10)
     assert done
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_only_a_process_that_answers_requests_follows_submissions(tmp_path: Path, answers: bool) -> None:
+    async with open_container(Settings(data_dir=tmp_path, embedder="none"), admin_key=None, serves_requests=answers):
+        names = {task.get_name() for task in asyncio.all_tasks()}
+        assert (f"follow {DOCUMENTS_SUBMITTED.name}" in names) == answers

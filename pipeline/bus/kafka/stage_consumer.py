@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 REBALANCE_DRAIN_SECONDS = 2.0
 """Time a rebalance waits for current batches, so that few are handled twice."""
 POLL_TIMEOUT_SECONDS = 1.0
+POLL_REST_SECONDS = 0.025
+"""Time from one poll with records to the next: later records join, as each batch costs a fetch and several commits."""
 RETRY_SECONDS = 1.0
 
 
@@ -49,6 +51,7 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
         self._delivery = delivery
         self._draining = False
         self._is_member = False
+        self._rests_until = 0.0
         self._workers: dict[TopicPartition, PartitionWorker] = {}
         self._tasks: dict[TopicPartition, asyncio.Task[None]] = {}
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -153,8 +156,12 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
 
     async def _poll(self, consumer: AIOKafkaConsumer) -> ConsumerRecords:
         """Wait for records. Calling it repeatedly keeps the member in its group."""
+        now = asyncio.get_running_loop().time
+        await asyncio.sleep(self._rests_until - now())
         limit = self.stage.batch_size * max(1, len(self._workers))
         polled = await consumer.getmany(timeout_ms=milliseconds(POLL_TIMEOUT_SECONDS), max_records=limit)
+        if polled:
+            self._rests_until = now() + POLL_REST_SECONDS
         return tuple(record for records in polled.values() for record in records)
 
     async def _dispatch(self, records: ConsumerRecords) -> None:
