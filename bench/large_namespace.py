@@ -21,11 +21,9 @@ from statistics import mean, median
 
 import numpy as np
 import psutil
-from numpy.typing import NDArray
 
 from bench.peers.__main__ import CACHE, HERE, installed, run_command
 from bench.text_generator import SUBJECTS, TextGenerator
-from pipeline.half_precision import as_float32
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.query_analysis import analyze_query
@@ -33,6 +31,7 @@ from pipeline.index.ranking.array_operations import cosines, top_k
 from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
 from pipeline.index.snapshots.index_snapshots import SnapshotOptions
 from pipeline.models.wordllama_embedder import WordLlamaEmbedder
+from pipeline.packed_vectors import unpack
 from pipeline.rows import ChunkRow, DocumentRow, NamespaceRow, Vector
 from pipeline.settings import Settings
 from pipeline.store import Store, open_store
@@ -243,7 +242,7 @@ def _disable_quantizer(index: NamespaceIndex) -> None:
 
 def _brute_force_cpu_ms(index: NamespaceIndex, vectors: Sequence[Vector]) -> float:
     """Milliseconds of the processor for the cosines of all rows and the ten best."""
-    matrices: list[NDArray[np.float32]] = [as_float32(view.segment.columns.vectors) for view in index.chunks.snapshot()]
+    matrices = [view.segment.columns.vectors for view in index.chunks.snapshot()]
     taken = []
     for vector in vectors:
         cpu = time.process_time()
@@ -257,7 +256,7 @@ def _qdrant(python: str, index: NamespaceIndex, vectors: Sequence[Vector]) -> fl
     """Milliseconds of the processor that Qdrant's local engine takes for the same cosines."""
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         rows, questions, answer = (Path(folder) / name for name in ("rows.npy", "questions.npy", "answer.json"))
-        np.save(rows, np.concatenate([as_float32(view.segment.columns.vectors) for view in index.chunks.snapshot()]))
+        np.save(rows, np.concatenate([unpack(view.segment.columns.vectors) for view in index.chunks.snapshot()]))
         np.save(questions, np.stack(vectors))
         run_command([python, str(HERE / "qdrant_large.py"), str(rows), str(questions), str(answer)])
         taken: list[float] = json.loads(answer.read_text())["milliseconds"]

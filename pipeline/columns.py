@@ -11,7 +11,17 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.rows import ChunkColumns, ChunkRow, DocumentColumns, DocumentRow, MemoryColumns, MemoryRow, StringColumn
+from pipeline.packed_vectors import pack
+from pipeline.rows import (
+    ChunkColumns,
+    ChunkRow,
+    DocumentColumns,
+    DocumentRow,
+    MemoryColumns,
+    MemoryRow,
+    PackedVectors,
+    StringColumn,
+)
 from schemas.base import Metadata
 from schemas.events import Relation
 
@@ -91,7 +101,7 @@ def chunk_columns(rows: Sequence[ChunkRow]) -> ChunkColumns:
         starts=np.array([row.start for row in rows], np.int64),
         ends=np.array([row.end for row in rows], np.int64),
         created_at=_microsecond_array(row.created_at for row in rows),
-        vectors=_vector_matrix(rows),
+        vectors=_packed_vectors(rows),
         terms=_concatenated_terms(rows),
         term_offsets=_list_offsets([len(row.terms) for row in rows]),
         pages=string_column(row.page for row in rows),
@@ -115,7 +125,7 @@ def memory_columns(rows: Sequence[MemoryRow]) -> MemoryColumns:
         forgotten=np.array([row.forgotten_at is not None for row in rows], np.bool_),
         created_at=_microsecond_array(row.created_at for row in rows),
         updated_at=_microsecond_array(row.updated_at for row in rows),
-        vectors=_vector_matrix(rows),
+        vectors=_packed_vectors(rows),
         terms=_concatenated_terms(rows),
         term_offsets=_list_offsets([len(row.terms) for row in rows]),
         incarnation_hashes=np.array([incarnation_hash(row.incarnation) for row in rows], np.int64),
@@ -128,10 +138,8 @@ def _microsecond_array(moments: Iterable[datetime]) -> NDArray[np.int64]:
     return np.array([to_microseconds(moment) for moment in moments], np.int64)
 
 
-def _vector_matrix(rows: Sequence[ChunkRow] | Sequence[MemoryRow]) -> NDArray[np.float32]:
-    if not rows:
-        return np.zeros((0, 0), np.float32)
-    return np.stack([row.vector for row in rows]).astype(np.float32, copy=False)
+def _packed_vectors(rows: Sequence[ChunkRow] | Sequence[MemoryRow]) -> PackedVectors:
+    return pack(np.stack([row.vector for row in rows]) if rows else np.zeros((0, 0), np.float32))
 
 
 def _concatenated_terms(rows: Sequence[ChunkRow] | Sequence[MemoryRow]) -> NDArray[np.uint32]:

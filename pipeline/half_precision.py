@@ -1,4 +1,4 @@
-"""Conversion of float16 numbers, in which vectors are stored and large segments hold them."""
+"""Conversion of float16 numbers, in which WordLlama's file holds its vectors."""
 
 from typing import Any
 
@@ -7,11 +7,6 @@ from numpy.typing import NDArray
 
 _HALF_BITS_MASK = np.uint32(0x8FFFE000).astype(np.int32)
 """Mask that keeps the bits of a half within a float and drops the copies of its sign."""
-
-
-def as_float32(numbers: NDArray[np.float16] | NDArray[np.float32]) -> NDArray[np.float32]:
-    """The same numbers in single precision; an array of single precision is returned itself."""
-    return half_to_float32(numbers.view(np.float16)) if numbers.dtype == np.float16 else numbers.view(np.float32)
 
 
 def half_to_float32(halves: NDArray[np.float16]) -> NDArray[np.float32]:

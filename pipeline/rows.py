@@ -13,6 +13,8 @@ from schemas.base import Metadata
 from schemas.events import Content, Dreaming, Relation, SyncReported, TaskType, Upload
 
 Vector = NDArray[np.float32]
+PackedVectors = NDArray[np.int8]
+"""Vectors as they are stored, a row for each (`pipeline.packed_vectors`)."""
 Terms = NDArray[np.uint32]
 DocumentStatus = Literal["unknown", "queued", "extracting", "chunking", "embedding", "indexing", "done", "failed"]
 
@@ -87,7 +89,7 @@ class ChunkRow:
     seq: int
     created_at: datetime
     vector: Vector
-    """float32, unit length; zero until it is embedded, and where the embedder finds nothing."""
+    """Of about unit length, rounded as it is stored; zero until it is embedded, and if the embedder finds nothing."""
     terms: Terms
     """Hashes of stemmed terms for BM25: its own twice, those of its surroundings once."""
     type: str = "text"
@@ -236,7 +238,7 @@ class DocumentColumns:
 
 @dataclass(frozen=True, slots=True)
 class ChunkColumns:
-    """Chunks as columns. `vectors` has shape (rows, dimensions).
+    """Chunks as columns.
 
     Row i has `terms[term_offsets[i]:term_offsets[i + 1]]`. Times are microseconds since 1970 UTC.
     """
@@ -248,7 +250,7 @@ class ChunkColumns:
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     created_at: NDArray[np.int64]
-    vectors: NDArray[np.float16] | NDArray[np.float32]
+    vectors: PackedVectors
     terms: NDArray[np.uint32]
     term_offsets: NDArray[np.int64]
     pages: StringColumn
@@ -280,7 +282,7 @@ class MemoryColumns:
     forgotten: NDArray[np.bool_]
     created_at: NDArray[np.int64]
     updated_at: NDArray[np.int64]
-    vectors: NDArray[np.float16] | NDArray[np.float32]
+    vectors: PackedVectors
     terms: NDArray[np.uint32]
     term_offsets: NDArray[np.int64]
     incarnation_hashes: NDArray[np.int64]

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.packed_vectors import pack, round_vector, unpack
 from pipeline.ports import Embedder, WordVectors
 from pipeline.rows import Vector
 from pipeline.runtime.sqlite_connection import connect, transaction
@@ -34,7 +35,7 @@ class VectorCache:
     A key has 48 bytes: 16 name the vector, 32 seal it and are stored nowhere. They are a digest of the text, so whoever
     has the file, or a copy, and no longer the text, can't read the vector.
 
-    Numbers have half precision, and pages are large, so that little of them stays empty beside vectors of a kilobyte.
+    Vectors are packed (`pipeline.packed_vectors`), and pages are large, so that little of them stays empty.
     """
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
@@ -96,7 +97,7 @@ def cache_embedder(embedder: Embedder, cache: VectorCache, model: str) -> Embedd
 
 
 class CachingEmbedder:
-    """An embedder whose vectors are looked up before they are computed, with numbers of half precision either way.
+    """An embedder whose vectors are looked up before they are computed, rounded as they are stored either way.
 
     `model`: names everything that a vector depends on besides its text. Only for embedders that ignore the weights
     of a query's words.
@@ -105,7 +106,7 @@ class CachingEmbedder:
     def __init__(self, embedder: Embedder, cache: VectorCache, model: str) -> None:
         self._embedder = embedder
         self._cache = cache
-        self._model = f"{model} float16".encode()
+        self._model = model.encode()
         self._queries = OrderedDict[str, Vector]()
         self.name = embedder.name
         self.dimensions = embedder.dimensions
@@ -117,9 +118,7 @@ class CachingEmbedder:
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         if missing:
             computed = await self._embedder.embed_documents(list(missing.values()))
-            new = {
-                key: vector.astype(np.float16).astype(np.float32) for key, vector in zip(missing, computed, strict=True)
-            }
+            new = dict(zip(missing, map(round_vector, computed), strict=True))
             await self._cache.put(new)
             found |= new
         return [found[key] for key in keys]
@@ -154,9 +153,6 @@ def _connect(path: Path) -> sqlite3.Connection:
     # Losing the last vectors in a power cut costs less than waiting for the disk.
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute(_SCHEMA)
-    if db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'vectors'").fetchone():
-        db.execute("DROP TABLE vectors")  # of an earlier version, which did not seal them
-        _vacuum(db)
     return db
 
 
@@ -164,24 +160,18 @@ def _select(db: sqlite3.Connection, keys: Collection[bytes]) -> dict[bytes, Vect
     query = "SELECT vector FROM sealed WHERE key = ?"
     rows = ((key, db.execute(query, (key[:_NAME_BYTES],)).fetchone()) for key in keys)
     opened = ((key, _open_vector(key, row[0])) for key, row in rows if row is not None)
-    return {key: np.frombuffer(vector, np.float16).astype(np.float32) for key, vector in opened if vector is not None}
+    return {key: unpack(np.frombuffer(vector, np.int8)) for key, vector in opened if vector is not None}
 
 
 def _clear(db: sqlite3.Connection) -> None:
+    """Empty the file, and the write-ahead log, which has as many pages after a vacuum."""
     db.execute("DELETE FROM sealed")
-    _vacuum(db)
-
-
-def _vacuum(db: sqlite3.Connection) -> None:
-    """Give free pages back to the disk, and those of the write-ahead log, which has as many after it."""
     db.execute("VACUUM")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def _insert(db: sqlite3.Connection, vectors: Mapping[bytes, Vector], max_bytes: int) -> None:
-    rows = [
-        (key[:_NAME_BYTES], _seal_vector(key, vector.astype(np.float16).tobytes())) for key, vector in vectors.items()
-    ]
+    rows = [(key[:_NAME_BYTES], _seal_vector(key, pack(vector[None]).tobytes())) for key, vector in vectors.items()]
     with transaction(db):
         db.executemany("INSERT OR IGNORE INTO sealed(key, vector) VALUES (?, ?)", rows)
         most = max(1, max_bytes // len(rows[0][1]))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from pipeline.half_precision import half_to_float32
+from pipeline.packed_vectors import round_vector
 from pipeline.rows import Vector
 from pipeline.runtime.cooperative_yield import run_cooperatively
 
@@ -95,10 +96,9 @@ class WordLlamaEmbedder:
         return vectors
 
     def _embed_text(self, text: str) -> Vector:
-        """Embed a text, with numbers of half precision, as the tables hold them."""
+        """Embed a text, rounded as the tables hold it."""
         tokens = np.array(self._token_ids(text), np.int64)
-        vector = _to_unit_vector(half_to_float32(self._token_vectors[tokens]).sum(axis=0))
-        return half_to_float32(vector.astype(np.float16))
+        return round_vector(_to_unit_vector(half_to_float32(self._token_vectors[tokens]).sum(axis=0)))
 
     def _token_weights(self, piece: str, term_weight: Callable[[str], float]) -> list[float]:
         spans = [(found.start(), found.end(), term_weight(found.group())) for found in _WORD.finditer(piece)]

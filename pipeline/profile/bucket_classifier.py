@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.half_precision import as_float32
+from pipeline.packed_vectors import unpack
 from pipeline.ports import Embedder
 from pipeline.profile.topic_vectors import TopicVectors, center_vectors, topic_vectors
 from pipeline.rows import MemoryColumns, NamespaceRow, OrganizationRow, Terms, Vector
@@ -82,7 +82,7 @@ class BucketClassifier:
         return membership
 
     def classify_columns(self, columns: MemoryColumns) -> NDArray[np.bool_]:
-        return self.classify(as_float32(columns.vectors), self._count_shared_terms(columns.terms, columns.term_offsets))
+        return self.classify(unpack(columns.vectors), self._count_shared_terms(columns.terms, columns.term_offsets))
 
     def classify_facts(self, vectors: Sequence[Vector], terms: Sequence[Terms]) -> NDArray[np.bool_]:
         if not vectors:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bench.doubles.sample_rows import chunk_row, document_row, memory_row
+from pipeline.packed_vectors import round_vector
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, ProvenanceEntry
 from pipeline.store import Store, open_locks, open_store
 from pipeline.store.lancedb.sharded_table import ShardedTable
@@ -108,7 +109,7 @@ def chunk(parent: str, position: int, incarnation: str = "alice#0", text: str = 
         start=position * 10,
         end=position * 10 + 10,
         seq=1,
-        vector=np.full(DIMENSIONS, position, np.float32),
+        vector=round_vector(np.full(DIMENSIONS, position, np.float32)),
         terms=np.arange(position, dtype=np.uint32),
         heading=None if position % 2 else "Heading",
     )
@@ -116,7 +117,7 @@ def chunk(parent: str, position: int, incarnation: str = "alice#0", text: str = 
 
 
 def memory(text: str, sources: Sequence[str], incarnation: str = "alice#0", **fields: Any) -> MemoryRow:
-    vector, terms = np.full(DIMENSIONS, len(text), np.float32), np.array([1, 2, 2], np.uint32)
+    vector, terms = round_vector(np.full(DIMENSIONS, len(text), np.float32)), np.array([1, 2, 2], np.uint32)
     row = memory_row(memory_id(incarnation, text), text, sources, seq=1, vector=vector, terms=terms)
     return replace(row, incarnation=incarnation, **fields)
 

@@ -16,7 +16,8 @@ from pipeline.index.segments.binary_quantization import SignBitCodes
 from pipeline.index.segments.postings import Postings
 from pipeline.index.segments.segment import Segment
 from pipeline.index.segments.segment_list import SegmentView
-from pipeline.rows import ChunkColumns, MemoryColumns, Vector
+from pipeline.packed_vectors import packed_dimensions
+from pipeline.rows import ChunkColumns, MemoryColumns, PackedVectors, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,9 @@ class AnalyzedQuery:
         k1 = CHUNK_K1 if kind == "chunk" else K1
         return Bm25Scorer(self.term_weights, postings, self.average_length(kind), k1)
 
-    def vectors_comparable(self, vectors: NDArray[np.float16] | NDArray[np.float32]) -> bool:
+    def vectors_comparable(self, vectors: PackedVectors) -> bool:
         """Tell whether vectors count and come from the same embedder as the query's (same dimensions)."""
-        return bool(self.calibration.vector_weight) and vectors.shape[1] == len(self.vector)
+        return bool(self.calibration.vector_weight) and packed_dimensions(vectors) == len(self.vector)
 
     def bm25_contribution(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Weighted squares of BM25 scores: one word of several is weak evidence, most of them are strong."""

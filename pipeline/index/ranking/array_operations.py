@@ -6,29 +6,27 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.half_precision import as_float32
-from pipeline.rows import Vector
+from pipeline.packed_vectors import levels_and_scales
+from pipeline.rows import PackedVectors, Vector
 
 Number = TypeVar("Number", bound=np.generic)
-_CONVERTED_NUMBERS = 28_672
-"""Numbers of half precision that are converted at once: their copies fit into the processor's first cache, and into the
-allocator's heap, where larger ones cost a page fault for each 4 KB."""
+_UNPACKED_NUMBERS = 57_344
+"""Numbers that are unpacked at once: their copies fit into the processor's second cache."""
 
 
-def cosines(
-    vectors: NDArray[np.float16] | NDArray[np.float32], vector: Vector, rows: NDArray[np.intp] | None = None
-) -> NDArray[np.float32]:
+def cosines(vectors: PackedVectors, vector: Vector, rows: NDArray[np.intp] | None = None) -> NDArray[np.float32]:
     """Cosine of every row, or of these rows, with a vector, all of unit length.
 
     Computed row by row, not as a matrix product: the result does not depend on which rows lie together, and
     no BLAS thread has to wake, which on a busy machine takes longer than the work.
     """
     products = np.empty(len(vectors) if rows is None else len(rows), np.float32)
-    step = _CONVERTED_NUMBERS // max(1, vectors.shape[1]) if vectors.dtype == np.float16 else len(products)
-    step = max(1, step)
+    step = max(1, _UNPACKED_NUMBERS // vectors.shape[1])
     for start in range(0, len(products), step):
         block = slice(start, start + step)
-        np.vecdot(as_float32(vectors[block if rows is None else rows[block]]), vector, out=products[block])
+        levels, scales = levels_and_scales(vectors[block if rows is None else rows[block]])
+        np.vecdot(levels, vector, out=products[block])
+        products[block] *= scales[:, 0]
     return products
 
 

@@ -8,7 +8,6 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.half_precision import as_float32
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate, kth_largest
 from pipeline.index.ranking.candidates import AnySegmentView, Candidates
@@ -34,6 +33,7 @@ from pipeline.index.ranking.search_request_and_hits import ScoreFactor
 from pipeline.index.ranking.superseded_memories import SuccessorPairs, expand_successors
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
+from pipeline.packed_vectors import unpack
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
 from pipeline.text.statement_words import relative_in_subject, says_number
 
@@ -233,7 +233,7 @@ def _statement_at(
     """The statement at a position; None for a longer text, or one without a vector or document."""
     view, row = candidates.locate(position)
     columns, document = view.segment.columns, documents.get(int(candidates.document_ordinals[position]))
-    text, vector = columns.texts[row], as_float32(columns.vectors[row])
+    text, vector = columns.texts[row], unpack(columns.vectors[row])
     if document is None or len(text) > NEWER_MAX_CHARS or not vector.any():
         return None
     speaker, colon, _ = text[:MAX_SPEAKER_NAME_CHARS].partition(":")

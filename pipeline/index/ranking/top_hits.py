@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.half_precision import as_float32
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate, cosines, kth_largest, top_k
 from pipeline.index.ranking.candidate_generation import eligible_mask
@@ -15,6 +14,7 @@ from pipeline.index.ranking.search_request_and_hits import CurrentMemory, Hit, S
 from pipeline.index.ranking.second_stage_ranking import apply_second_stage
 from pipeline.index.segments.document_store import EMPTY_DOCUMENT, DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
+from pipeline.packed_vectors import packed_dimensions, unpack
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
 
 
@@ -36,7 +36,7 @@ def nearest_memories(
     neighbors: list[tuple[str, float]] = []
     for view in views:
         columns = view.segment.columns
-        if columns.vectors.shape[1] == len(vector):
+        if packed_dimensions(columns.vectors) == len(vector):
             similarities = cosines(columns.vectors, vector)
             eligible = np.flatnonzero(eligible_mask(view, include_forgotten=False))
             rows = top_k(similarities, eligible, limit).tolist()
@@ -69,7 +69,7 @@ def _newest_of_kind(
         strings = (columns.ids.take(rows), columns.texts.take(rows), columns.dates.take(rows))
         times = columns.updated_at[rows].tolist()
         for row, updated_at, id_, text, date in zip(rows.tolist(), times, *strings, strict=True):
-            vector = as_float32(columns.vectors[row])
+            vector = unpack(columns.vectors[row])
             yield CurrentMemory(updated_at, id_, text, is_static, vector, date, float(columns.worths[row]))
 
 
@@ -96,7 +96,7 @@ def _build_hit(query: AnalyzedQuery, documents: DocumentStore, candidates: Candi
         raw_score=raw_score,
         similarity=round(query.calibration.similarity(raw_score), 4),
         document=documents.get(int(candidates.document_ordinals[position])) or EMPTY_DOCUMENT,
-        vector=as_float32(columns.vectors[row]),
+        vector=unpack(columns.vectors[row]),
         created_at=created_at,
         explanation=candidates.explain(position),
     )

@@ -14,8 +14,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.half_precision import as_float32
-from pipeline.rows import Vector
+from pipeline.packed_vectors import unpack
+from pipeline.rows import PackedVectors, Vector
 
 E5_FILE = Path(__file__).parent / "e5_common_part.npy"
 E5_WITH_ENCODER_FILE = Path(__file__).parent / "e5_with_encoder_common_part.npy"
@@ -84,10 +84,10 @@ class LengthCache:
     """The fingerprint of the common part that these are the lengths for."""
     stored: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
 
-    def lengths(self, common: CommonPart, vectors: NDArray[np.float16] | NDArray[np.float32]) -> NDArray[np.float32]:
+    def lengths(self, common: CommonPart, vectors: PackedVectors) -> NDArray[np.float32]:
         """The lengths of these vectors, which are always the same ones."""
         if self.common_part != common.fingerprint:
-            self.stored, self.common_part = common.lengths(as_float32(vectors)), common.fingerprint
+            self.stored, self.common_part = common.lengths(unpack(vectors)), common.fingerprint
         return self.stored
 
 

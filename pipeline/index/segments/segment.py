@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.columns import fingerprints, string_column
-from pipeline.half_precision import as_float32
 from pipeline.index.segments.binary_quantization import SignBitCodes
 from pipeline.index.segments.common_part import LengthCache
 from pipeline.index.segments.key_postings import KeyPostings
 from pipeline.index.segments.mmap_store import MmapStore
 from pipeline.index.segments.postings import Postings, build_postings, merge_postings
+from pipeline.packed_vectors import packed_dimensions, unpack
 from pipeline.rows import ChunkColumns, MemoryColumns, StringColumn, Terms
 from schemas.events import RelationKind
 
@@ -29,9 +29,8 @@ _RAGGED_COLUMNS = {"terms": "term_offsets", "comparison_key_hashes": "comparison
 """Columns with several values per row, and the columns with the offsets of each row."""
 _NO_TEXTS = StringColumn(memoryview(b""), NO_OFFSETS)
 MIN_QUANTIZED_ROWS = 4_096
-"""Rows from which a segment gets quantized vectors, and holds its vectors in half precision, as they are stored: a
-search reads few of them. All cosines of a smaller one are computed, which takes a quarter of the time in single
-precision."""
+"""Rows from which a segment gets sign bits of its vectors, by which a search computes few cosines; in a smaller one all
+are computed."""
 
 
 class RowLookup:
@@ -112,10 +111,7 @@ class ParentDocuments:
 
 @dataclass(frozen=True, eq=False)
 class Segment(Generic[C]):
-    """Rows of one kind. `columns` come without terms, keys and documents, which are stored as indexes.
-
-    Vectors have half precision if there are codes of them.
-    """
+    """Rows of one kind. `columns` come without terms, keys and documents, which are stored as indexes."""
 
     columns: C
     postings: Postings
@@ -170,14 +166,13 @@ def split_columns(columns: C, size: int) -> Iterator[C]:
 
 
 def build_segment(columns: C, parents: ParentDocuments) -> Segment[C]:
-    codes = _quantize_vectors(columns)
     return Segment(
-        columns=_drop_indexed_columns(_compact_vectors(columns, codes)),
+        columns=_drop_indexed_columns(columns),
         postings=build_postings(columns.terms, columns.term_offsets),
         parents=parents,
         deleted=np.zeros(len(columns.ids), np.bool_),
         lookup=RowLookup(columns),
-        vector_codes=codes,
+        vector_codes=_quantize_vectors(columns),
         key_postings=_build_key_postings(columns),
     )
 
@@ -187,14 +182,13 @@ def merge_segments(segments: Sequence[Segment[C]]) -> Segment[C]:
     alive = [~part.deleted for part in segments]
     columns = concatenate_columns([part.columns for part in segments], alive)
     keys = [(part.key_postings, keep) for part, keep in _zip_strict(segments, alive) if part.key_postings is not None]
-    codes = _quantize_vectors(columns)
     return Segment(
-        columns=_compact_vectors(columns, codes),
+        columns=columns,
         postings=merge_postings([(part.postings, keep) for part, keep in zip(segments, alive, strict=True)]),
         parents=_merge_parents(segments, alive),
         deleted=np.zeros(len(columns.ids), np.bool_),
         lookup=RowLookup(columns),
-        vector_codes=codes,
+        vector_codes=_quantize_vectors(columns),
         key_postings=KeyPostings.merge(keys) if keys else None,
     )
 
@@ -214,7 +208,7 @@ def concatenate_columns(parts: Sequence[C], keep: Sequence[NDArray[np.bool_]] | 
             values[name] = _concatenate_texts(columns, masks)
         else:
             kept = [column if mask is None else column[mask] for column, mask in _zip_strict(columns, masks)]
-            values[name] = np.concatenate(list(map(as_float32, kept)) if name == "vectors" else kept)
+            values[name] = np.concatenate(kept)
     return type(first)(**values)
 
 
@@ -261,12 +255,8 @@ def _build_key_postings(columns: ChunkColumns | MemoryColumns) -> KeyPostings | 
 
 
 def _quantize_vectors(columns: ChunkColumns | MemoryColumns) -> SignBitCodes | None:
-    is_large = len(columns.ids) >= MIN_QUANTIZED_ROWS and columns.vectors.shape[1] > 0
-    return SignBitCodes.quantize(as_float32(columns.vectors)) if is_large else None
-
-
-def _compact_vectors(columns: C, codes: SignBitCodes | None) -> C:
-    return columns if codes is None else replace(columns, vectors=columns.vectors.astype(np.float16))
+    is_large = len(columns.ids) >= MIN_QUANTIZED_ROWS and packed_dimensions(columns.vectors) > 0
+    return SignBitCodes.quantize(unpack(columns.vectors)) if is_large else None
 
 
 def _drop_indexed_columns(columns: C) -> C:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.half_precision import as_float32
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.segments.array_file import NamedArrays, from_arrays, to_arrays
 from pipeline.index.segments.binary_quantization import SignBitCodes
@@ -19,8 +18,6 @@ from pipeline.index.segments.mmap_store import MmapStore
 from pipeline.index.segments.postings import Postings
 from pipeline.index.segments.segment import C, ParentDocuments, RowLookup, Segment, merge_segments
 from pipeline.rows import ChunkColumns, DocumentColumns, MemoryColumns
-
-_VECTORS = "columns/vectors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +57,7 @@ class CapturedIndex:
 def restore_index(
     structure: Mapping[str, Any], arrays: NamedArrays, limit_bytes: int, store: MmapStore
 ) -> NamespaceIndex:
-    """The index of mapped arrays. One above the limit counts as mapped, and maps what comes later by `store`.
-
-    Vectors of small segments are converted into memory.
-    """
+    """The index of mapped arrays. One above the limit counts as mapped, and maps what comes later by `store`."""
     documents = _documents(structure["blocks"], _below(arrays, "documents"))
     chunks = _segments(ChunkColumns, structure["chunks"], _below(arrays, "chunks"))
     memories = _segments(MemoryColumns, structure["memories"], _below(arrays, "memories"))
@@ -73,16 +67,10 @@ def restore_index(
     if index.nbytes <= limit_bytes:
         return index
     mapped = NamespaceIndex(DocumentStore.restore(documents, store))
-    mapped.chunks.restore(map(_as_mapped, chunks))
-    mapped.memories.restore(map(_as_mapped, memories))
+    mapped.chunks.restore(replace(segment, is_spilled=True) for segment in chunks)
+    mapped.memories.restore(replace(segment, is_spilled=True) for segment in memories)
     mapped.spill_to_disk(store)
     return mapped
-
-
-def _as_mapped(segment: Segment[C]) -> Segment[C]:
-    """Mark a segment as mapped, unless its vectors were converted into memory."""
-    vectors = segment.columns.vectors
-    return replace(segment, is_spilled=not (vectors.size and vectors.flags.writeable))
 
 
 def _segment_list_arrays(segments: Sequence[Segment[C]]) -> tuple[list[int | None], dict[str, NDArray[Any]]]:
@@ -133,14 +121,11 @@ def _segment_arrays(segment: Segment[C]) -> dict[str, NDArray[Any]]:
     for name, part in parts.items():
         if part is not None:
             arrays |= _under(name, to_arrays(part))
-    arrays[_VECTORS] = arrays[_VECTORS].astype(np.float16, copy=False)
     return arrays
 
 
 def _segment(kind: type[C], arrays: NamedArrays, common_part: int | None) -> Segment[C]:
     codes, keys = _below(arrays, "codes"), _below(arrays, "keys")
-    if not codes:
-        arrays = {**arrays, _VECTORS: as_float32(arrays[_VECTORS])}
     columns = from_arrays(kind, _below(arrays, "columns"))
     return Segment(
         columns=columns,

@@ -1,7 +1,7 @@
 """Snapshot file: a header in JSON, arrays that are mapped, and checksums of both.
 
-Layout: magic number, length and CRC of the header, the header, arrays aligned to 64 bytes from a multiple of a
-block on, then a 64-bit sum of each block and the CRC of the sums. Sums are as quick as memory; CRCs are not.
+Layout: magic number, length and CRC of the header, the header, arrays aligned to 64 bytes from the start of a page on,
+then a 64-bit sum of each block of the arrays and the CRC of the sums. Sums are as quick as memory; CRCs are not.
 """
 
 import json
@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from pipeline.index.segments.array_file import NamedArrays, array_places, map_file, mapped_array
 
-FORMAT = 1
+FORMAT = 2
 """Changes with every change of what a snapshot holds; files of other formats are discarded."""
 _MAGIC = b"recollect index\n"
 _PREFIX = struct.Struct("<16sQI")
+_PAGE_BYTES = 4096
 _BLOCK_BYTES = 1 << 20
+_ALIGNMENT_BYTES = 64
 _MAX_HEADER_BYTES = 64 << 20
 
 
@@ -38,23 +40,23 @@ class SnapshotHeader:
     """Type, shape and place of each array."""
     start: int
     end: int
-    """Bounds of the arrays: multiples of a block."""
+    """Bounds of the arrays."""
 
 
 def write_snapshot(
     file: IO[bytes], description: Mapping[str, Any], arrays: NamedArrays, after_block: Callable[[], None]
 ) -> None:
     """Write a snapshot; `after_block` is called after each megabyte, to let others work."""
-    start = _BLOCK_BYTES
+    start = _PAGE_BYTES
     while True:
         places = array_places(arrays, start)
         entries = {name: (array.dtype.str, array.shape, places[name]) for name, array in arrays.items()}
         end = max((places[name] + array.nbytes for name, array in arrays.items()), default=start)
-        end += -end % _BLOCK_BYTES
+        end += -end % _ALIGNMENT_BYTES
         header = json.dumps([FORMAT, description, entries, start, end]).encode()
-        if _PREFIX.size + len(header) <= start:
+        if (size := _PREFIX.size + len(header)) <= start:
             break
-        start += _BLOCK_BYTES
+        start = size + _PAGE_BYTES - size % _PAGE_BYTES
     file.write(_PREFIX.pack(_MAGIC, len(header), crc32(header)) + header)
     writer = _BlockWriter(file, start, after_block)
     for name, array in arrays.items():
@@ -74,23 +76,28 @@ class _BlockWriter:
         """Write from a place on that is not before the last one's end; zeros in between."""
         self._place = place
         while len(data):
-            self._begin_block(self._place)
+            self._end_blocks_before(self._place)
             at = (self._place - self._start) % _BLOCK_BYTES
             part, data = data[: _BLOCK_BYTES - at], data[_BLOCK_BYTES - at :]
             self._block[at : at + len(part)] = part
             self._place += len(part)
 
     def finish(self, end: int) -> None:
-        self._begin_block(end)
+        self._end_blocks_before(end)
+        if size := (end - self._start) % _BLOCK_BYTES:
+            self._end_block(size)
         sums = np.array(self._sums, np.uint64).tobytes()
         self._file.write(sums + struct.pack("<I", crc32(sums)))
 
-    def _begin_block(self, place: int) -> None:
+    def _end_blocks_before(self, place: int) -> None:
         while len(self._sums) < (place - self._start) // _BLOCK_BYTES:
-            self._sums.append(int(_sums(self._block)[0]))
-            self._file.write(self._block.data)
-            self._block[:] = 0
-            self._after_block()
+            self._end_block(_BLOCK_BYTES)
+
+    def _end_block(self, size: int) -> None:
+        self._sums.append(_sum(self._block))
+        self._file.write(self._block[:size].data)
+        self._block[:] = 0
+        self._after_block()
 
 
 def read_header(file: IO[bytes]) -> SnapshotHeader:
@@ -127,7 +134,7 @@ def verify_arrays(path: Path, after_block: Callable[[], None] = lambda: None) ->
     """Read the whole file and compare its sums. Raises DamagedSnapshotError, OSError."""
     with path.open("rb") as file:
         header = read_header(file)
-        count = (header.end - header.start) // _BLOCK_BYTES
+        count = -(-(header.end - header.start) // _BLOCK_BYTES)
         file.seek(header.end)
         stored = file.read(8 * count)
         (checksum,) = struct.unpack("<I", file.read(4).ljust(4, b"\0"))
@@ -135,12 +142,12 @@ def verify_arrays(path: Path, after_block: Callable[[], None] = lambda: None) ->
             raise DamagedSnapshotError("its checksums are damaged")
         file.seek(header.start)
         for number, expected in enumerate(np.frombuffer(stored, np.uint64).tolist()):
-            block = file.read(_BLOCK_BYTES)
-            if len(block) < _BLOCK_BYTES or int(_sums(np.frombuffer(block, np.uint8))[0]) != expected:
+            size = min(_BLOCK_BYTES, header.end - file.tell())
+            block = file.read(size)
+            if len(block) < size or _sum(np.frombuffer(block, np.uint8)) != expected:
                 raise DamagedSnapshotError(f"block {number} is damaged")
             after_block()
 
 
-def _sums(data: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    sums: NDArray[np.uint64] = data.view(np.uint64).reshape(-1, _BLOCK_BYTES // 8).sum(axis=1, dtype=np.uint64)
-    return sums
+def _sum(data: NDArray[np.uint8]) -> int:
+    return int(data.view(np.uint64).sum(dtype=np.uint64))

@@ -10,7 +10,7 @@ from lancedb import AsyncConnection
 from pipeline.store.lancedb.table_access import open_if_exists, open_or_create
 
 _SCHEMA = pa.schema([pa.field("name", pa.string(), nullable=False), pa.field("value", pa.string())])
-_FORMAT = "2"
+_FORMAT = "3"
 
 _log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pipeline.columns import chunk_columns
 from pipeline.rows import ChunkColumns, ChunkRow
 from pipeline.store.lancedb.row_codec import (
+    TERM_LIST,
     TIMESTAMP,
     RowCodec,
     in_condition,
@@ -19,11 +20,11 @@ from pipeline.store.lancedb.row_codec import (
     term_list_array,
     timestamp_array,
     to_numpy,
+    to_packed_vectors,
     to_python_values,
     to_string_column,
     to_term_lists,
     to_terms_and_offsets,
-    to_vector_matrix,
     to_vectors,
     typed_arrays,
     vector_array,
@@ -52,7 +53,7 @@ def schema(dimensions: int) -> pa.Schema:
             *(pa.field(name, pa.int64(), nullable=False) for name in _INTEGER_COLUMNS),
             pa.field("created_at", TIMESTAMP, nullable=False),
             pa.field("vector", vector_type(dimensions), nullable=False),
-            pa.field("terms", pa.list_(pa.uint32()), nullable=False),
+            pa.field("terms", TERM_LIST, nullable=False),
         ]
     )
 
@@ -153,7 +154,7 @@ def _to_columns(table: pa.Table) -> ChunkColumns:
         starts=to_numpy(table.column("start"), np.int64),
         ends=to_numpy(table.column("end"), np.int64),
         created_at=to_numpy(table.column("created_at"), np.int64),
-        vectors=to_vector_matrix(table.column("vector")),
+        vectors=to_packed_vectors(table.column("vector")),
         terms=terms,
         term_offsets=offsets,
         pages=to_string_column(table.column("page")),

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pipeline.columns import fingerprints, incarnation_hash, memory_columns, parse_relations, relations_json
 from pipeline.rows import MemoryColumns, MemoryRow, Terms, Vector
 from pipeline.store.lancedb.row_codec import (
+    TERM_LIST,
     TIMESTAMP,
     RowCodec,
     combine_chunks,
@@ -25,11 +26,11 @@ from pipeline.store.lancedb.row_codec import (
     term_list_array,
     to_joined_strings,
     to_numpy,
+    to_packed_vectors,
     to_python_values,
     to_string_column,
     to_term_lists,
     to_terms_and_offsets,
-    to_vector_matrix,
     to_vectors,
     typed_arrays,
     vector_array,
@@ -81,7 +82,7 @@ def schema(dimensions: int) -> pa.Schema:
             pa.field("provenance", pa.string()),
             pa.field("comparison_keys", pa.list_(pa.string())),
             pa.field("vector", vector_type(dimensions), nullable=False),
-            pa.field("terms", pa.list_(pa.uint32()), nullable=False),
+            pa.field("terms", TERM_LIST, nullable=False),
         ]
     )
 
@@ -280,7 +281,7 @@ def _to_columns(table: pa.Table) -> MemoryColumns:
         forgotten=to_numpy(pc.is_valid(table.column("forgotten_at")), np.bool_),
         created_at=to_numpy(table.column("created_at"), np.int64),
         updated_at=to_numpy(table.column("updated_at"), np.int64),
-        vectors=to_vector_matrix(table.column("vector")),
+        vectors=to_packed_vectors(table.column("vector")),
         terms=flat,
         term_offsets=offsets,
         incarnation_hashes=_hash_column(table.column("incarnation")),

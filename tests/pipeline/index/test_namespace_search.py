@@ -166,7 +166,7 @@ async def test_the_nearest_memories_are_the_current_ones(either: IndexHarness) -
     vector = (await either.embedder.embed_documents(["Alice has a cat."]))[0]
     near = await either.cache.nearest("alice", vector, 2)
     assert [row.id for row, _ in near] == ["cat", "kitten"]
-    assert near[0][1] == pytest.approx(1.0, abs=1e-3)  # vectors are stored in half precision
+    assert near[0][1] == pytest.approx(1.0, abs=1e-2)  # vectors are stored with a byte for each number
     assert await either.cache.nearest("nobody", vector, 2) == []
 
 
@@ -186,21 +186,14 @@ async def test_a_forgotten_name_is_a_name_like_any_other(either: IndexHarness) -
     assert (await either.found_ids("Where does Alice live?"))[0] == "other"
 
 
-async def test_a_large_segment_holds_its_vectors_as_they_are_stored_and_a_hit_has_numbers_of_single_precision(
+async def test_hits_of_a_large_segment_have_the_same_vectors(
     world: IndexHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _fill_with_drinks(world)
     small = await world.hits("green tea")
-    assert await _vector_types(world) == {"float32"}
     force_spilled_segments(monkeypatch)
     world.cache._entries.clear()
     large = await world.hits("green tea")
-    assert await _vector_types(world) == {"float16"}
     for before, after in zip(small, large, strict=True):
         assert (before.id, before.similarity) == (after.id, after.similarity)
-        assert after.vector.dtype == "float32"
         assert before.vector.tobytes() == after.vector.tobytes()
-
-
-async def _vector_types(world: IndexHarness) -> set[str]:
-    return {str(item.segment.columns.vectors.dtype) for item in (await world.open_index()).chunks.snapshot()}

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.packed_vectors import unpack
 from pipeline.rows import ChunkRow, DocumentRow
 from pipeline.store import Store
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
@@ -357,7 +358,7 @@ async def test_columns_equal_rows(tmp_path: Path, shared: bool) -> None:
     for batch in batches:
         for place, row_id in enumerate(batch.ids):
             start, end = batch.term_offsets[place : place + 2]
-            assert np.array_equal(batch.vectors[place], rows[row_id].vector)
+            assert np.array_equal(unpack(batch.vectors[place]), rows[row_id].vector)
             assert np.array_equal(batch.terms[start:end], rows[row_id].terms)
             assert (batch.texts[place], batch.documents[place]) == (rows[row_id].text, rows[row_id].document)
             seen += 1

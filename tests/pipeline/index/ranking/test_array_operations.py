@@ -1,23 +1,26 @@
-"""Cosines of rows in either precision."""
+"""Cosines of packed rows."""
 
 import numpy as np
 import pytest
 
 from pipeline.index.ranking import array_operations
 from pipeline.index.ranking.array_operations import cosines
+from pipeline.packed_vectors import pack, unpack
 
-STORED = np.random.default_rng(3).normal(size=(300, 24)).astype(np.float16)
+STORED = pack(np.random.default_rng(3).normal(size=(300, 24)).astype(np.float32))
 QUERY = np.random.default_rng(4).normal(size=24).astype(np.float32)
 ROWS = np.array([0, 7, 8, 150, 299])
 
 
 @pytest.mark.parametrize("numbers_at_once", [1, 24 * 7, 1_000_000])
-def test_half_and_single_precision_have_the_same_cosines(monkeypatch: pytest.MonkeyPatch, numbers_at_once: int) -> None:
-    monkeypatch.setattr(array_operations, "_CONVERTED_NUMBERS", numbers_at_once)
-    single = STORED.astype(np.float32)
-    assert np.array_equal(cosines(STORED, QUERY), cosines(single, QUERY))
-    assert np.array_equal(cosines(STORED, QUERY, ROWS), cosines(single, QUERY)[ROWS])
-    assert np.array_equal(cosines(single, QUERY, ROWS), cosines(single, QUERY)[ROWS])
+def test_a_row_has_the_same_cosine_whatever_is_computed_with_it(
+    monkeypatch: pytest.MonkeyPatch, numbers_at_once: int
+) -> None:
+    expected = cosines(STORED, QUERY)
+    assert np.allclose(expected, unpack(STORED) @ QUERY, atol=1e-5)
+    monkeypatch.setattr(array_operations, "_UNPACKED_NUMBERS", numbers_at_once)
+    assert np.array_equal(cosines(STORED, QUERY), expected)
+    assert np.array_equal(cosines(STORED, QUERY, ROWS), expected[ROWS])
 
 
 def test_no_rows_have_no_cosines() -> None:

@@ -9,6 +9,7 @@ from bench.text_generator import TextGenerator
 from pipeline.index.ranking.array_operations import cosines, top_k
 from pipeline.index.segments.binary_quantization import SignBitCodes
 from pipeline.models.wordllama_embedder import WordLlamaEmbedder
+from pipeline.packed_vectors import pack
 
 
 def test_the_best_ten_are_among_the_nominated(embedder: WordLlamaEmbedder) -> None:
@@ -20,7 +21,7 @@ def test_the_best_ten_are_among_the_nominated(embedder: WordLlamaEmbedder) -> No
     for subject in range(20):
         vector = embedder.encode_batch([writer.question(subject)])[0]
         nominated = top_k(codes.approximate_cosines(vector), everywhere, 256)
-        kept.append(np.isin(top_k(cosines(vectors, vector), everywhere, 10), nominated).mean())
+        kept.append(np.isin(top_k(cosines(pack(vectors), vector), everywhere, 10), nominated).mean())
     assert np.mean(kept) >= 0.95
 
 

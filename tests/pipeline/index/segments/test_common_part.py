@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline.index.segments.common_part import E5_FILE, E5_WITH_ENCODER_FILE, CommonPart, LengthCache, read_common_part
+from pipeline.packed_vectors import pack, unpack
 
 MEAN = np.array([0.9, 0.1, 0.0, 0.0], np.float32)
 COMMON = CommonPart(MEAN, MEAN, np.zeros(4, np.float32), np.array([[0.0, 0.0, 0.0, 1.0]], np.float32))
@@ -29,11 +30,12 @@ def test_a_row_without_a_vector_is_like_nothing() -> None:
 
 def test_lengths_are_those_of_the_rest_and_are_kept() -> None:
     vectors = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
-    rest = vectors - MEAN
+    packed = pack(vectors)
+    rest = unpack(packed) - MEAN
     rest[:, 3] = 0.0
     cache = LengthCache()
-    assert np.allclose(cache.lengths(COMMON, vectors), np.linalg.norm(rest, axis=1), atol=1e-4)
-    assert cache.lengths(COMMON, vectors) is cache.lengths(COMMON, vectors)
+    assert np.allclose(cache.lengths(COMMON, packed), np.linalg.norm(rest, axis=1), atol=1e-4)
+    assert cache.lengths(COMMON, packed) is cache.lengths(COMMON, packed)
 
 
 @pytest.mark.parametrize("file", [E5_FILE, E5_WITH_ENCODER_FILE])
