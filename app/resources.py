@@ -10,7 +10,6 @@ from functools import partial
 from pipeline.bus.bus_factory import open_bus
 from pipeline.bus.port import Bus
 from pipeline.models import (
-    OFFLINE_EMBEDDERS,
     ClosableLanguageModel,
     open_embedder,
     open_language_model,
@@ -46,7 +45,6 @@ from pipeline.store import SettingsCatalog, open_locks
 from pipeline.store.blobs.blobs_factory import open_blobs
 from pipeline.store.generations.generation_registry import Generation, GenerationRegistry, IndexConfig, open_generations
 from pipeline.store.key_storage import open_key_storage
-from pipeline.store.store_factory import recorded_embedder
 from pipeline.tombstones import LocalTombstones
 from schemas.events import SettingsChanged
 from schemas.topics import SETTINGS_CHANGED
@@ -112,28 +110,6 @@ class Resources:
         return cache_embedder(embedder, self.vector_cache, f"{embedder.name} {embedder.dimensions} {address}")
 
 
-async def keep_recorded_embedder(settings: Settings) -> Settings:
-    """Settings with the embedder that made the tables, if the operator has named none.
-
-    A new default is for new tables: those that exist are served as before until a replay gives them its vectors.
-    """
-    if "embedder" in settings.model_fields_set:
-        return settings
-    uri = tables_uri(settings)
-    storage = settings.storage_options(uri)
-    generations = open_generations(uri, storage)
-    name = await recorded_embedder(generations.uri((await generations.read_active()).current), storage)
-    kept = settings.embedder if name is None else OFFLINE_EMBEDDERS.get(name, settings.embedder)
-    if kept == settings.embedder:
-        return settings
-    _log.warning(
-        "The tables hold vectors of %s, which stays in use. `recollect replay --stage embed --embedder %s` gives them "
-        "those of the present default; RECOLLECT_EMBEDDER=%s keeps them without this message.",
-        kept, settings.embedder, kept,
-    )  # fmt: skip
-    return settings.model_copy(update={"embedder": kept})
-
-
 def index_config_from_settings(settings: Settings) -> IndexConfig:
     return IndexConfig.model_validate(settings, from_attributes=True)
 
@@ -192,7 +168,6 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
             ),
         )
         stack.push_async_callback(bus.close)
-        settings = await keep_recorded_embedder(settings)
         blob_uri = settings.blob_uri or str(settings.data_dir / "blobs")
         blobs = await open_blobs(blob_uri, settings.storage_options(blob_uri), bus.content_keys)
         extractor, fetcher = _open_parser_and_fetcher(settings, stack)

@@ -15,7 +15,6 @@ from schemas.http.v5.connector_bodies import (
     SyncRun,
     SyncRunSummary,
     SyncRunSystem,
-    split_config,
 )
 from schemas.limits import MAX_SYNCS_SHOWN
 
@@ -49,7 +48,7 @@ def connector_response(
             selectable=bool(capabilities and capabilities.selectable_kinds),
             webhooks=bool(capabilities and capabilities.supports_webhooks),
         ),
-        config=None if row.config is None else split_config(row.config)[0],
+        config=row.config,
         selection=None
         if row.selection is None
         else {

@@ -18,7 +18,6 @@ from pipeline.question_registry import QuestionRegistry
 from pipeline.rows import NamespaceRow
 from pipeline.runtime.backoff import exponential_backoff
 from pipeline.runtime.settings_lock import SettingsLock
-from schemas.address_secrets import mask_secrets
 from schemas.base import format_timestamp
 from schemas.events import QuestionChanged, QuestionNotification, QuestionReported
 from schemas.http.extensions.feed_bodies import AskedQuestion, Notification
@@ -94,7 +93,7 @@ class QuestionNotifier:
     def unseal(self, question: QuestionChanged) -> tuple[str, str]:
         """Decrypt the secret of a question and its receiver's address. ValueError names a missing or wrong key."""
         values = self._cipher().decrypt(question.id, question.sealed_secret)
-        return values["secret"], values.get("url", question.url)  # earlier versions encrypted the secret only
+        return values["secret"], values["url"]
 
     async def find_fault(self, url: str) -> str | None:
         """Return why nothing can be sent to a URL; None if nothing speaks against it."""
@@ -172,22 +171,18 @@ class QuestionNotifier:
         return list(self._busy.values()).count(key) >= MAX_CONCURRENT_PER_KEY
 
     async def rotate_keys(self) -> tuple[int, list[str]]:
-        """Encrypt anew the secrets that an older key encrypted: how many, and the questions that no key decrypts.
-
-        Also what an earlier version kept in clear of a receiver's address.
-        """
+        """Encrypt anew the secrets that an older key encrypted: how many, and the questions that no key decrypts."""
         rotated, unreadable = 0, []
         for question in self.registry.all():
             try:
-                masked = mask_secrets(question.url)
-                if masked == question.url and self._cipher().uses_current_key(question.sealed_secret):
+                if self._cipher().uses_current_key(question.sealed_secret):
                     continue
                 sealed = self.seal(question.id, *self.unseal(question))
             except ValueError as error:
                 log.warning("The secret of standing question %s stays as it is: %s", question.id, error)
                 unreadable.append(question.id)
             else:
-                await self.registry.save(question.model_copy(update={"sealed_secret": sealed, "url": masked}))
+                await self.registry.save(question.model_copy(update={"sealed_secret": sealed}))
                 rotated += 1
         return rotated, unreadable
 

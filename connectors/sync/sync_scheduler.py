@@ -25,7 +25,6 @@ from pipeline.runtime.backoff import exponential_backoff
 from pipeline.stage import Record, Stage
 from pipeline.store.tables.connector_state_table import ConnectorStateStore, ConnectorStateTable
 from schemas.events import ConnectorChanged, ConnectorTriggered, SelectedItem, SyncReported
-from schemas.http.v5.connector_bodies import split_config
 from schemas.topics import CONNECTORS_TRIGGERED, DOCUMENTS_SUBMITTED
 
 SCHEDULER_TICK_SECONDS: Final = 30.0
@@ -141,7 +140,6 @@ class SyncScheduler:
     async def _run_sync(
         self, row: ConnectorChanged, pending_run: SyncReported, state: ConnectorStateTable, lease: Lease
     ) -> None:
-        row = await self._seal_config(row)
         runner = SyncRunner(
             publisher=self.registry.publisher,
             blobs=self.blobs,
@@ -156,17 +154,6 @@ class SyncScheduler:
             lease=lease,
         )
         await runner.run(partial(self._open_connection, row, triggered_by_event=pending_run.trigger == "event"))
-
-    async def _seal_config(self, row: ConnectorChanged) -> ConnectorChanged:
-        """Move what is secret in a config, where an earlier version left it in clear, to the other secrets."""
-        shown, secrets = split_config(row.config or {})
-        if not secrets:
-            return row
-        await self.connection_factory.secret_store.update(
-            row.id, lambda values: {**values, "config": {**values.get("config", {}), **secrets}}
-        )
-        changed = await self.registry.modify(row.id, lambda current: current.model_copy(update={"config": shown}))
-        return changed or row
 
     async def _open_connection(self, row: ConnectorChanged, *, triggered_by_event: bool) -> Connection:
         """Open a run's connection, with a current webhook subscription and names for the selection."""

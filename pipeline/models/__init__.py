@@ -1,19 +1,11 @@
 """Embedders and language models, each behind a port."""
 
-from collections.abc import Mapping
 from typing import Literal, Protocol
 
 from pipeline.models.null_embedder import NullEmbedder
 from pipeline.ports import Clock, Embedder, LanguageModel, Publisher, QueryRewriter, Reranker
 
 EmbedderKind = Literal["e5", "e5-encoder", "wordllama", "openai", "none"]
-OFFLINE_EMBEDDERS: Mapping[str, EmbedderKind] = {
-    "multilingual-e5-small": "e5",
-    "multilingual-e5-small with sentence encoder": "e5-encoder",
-    "wordllama-256": "wordllama",
-    "none": "none",
-}
-"""Embedders that need no endpoint, by the name that tables record."""
 
 
 def open_embedder(

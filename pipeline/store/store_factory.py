@@ -14,7 +14,6 @@ from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.lancedb.store_properties import (
     StoreProperties,
     create_or_verify_properties,
-    read_embedder_name,
     verify_properties,
 )
 from pipeline.store.lancedb.table_directory import ensure_local_folder
@@ -97,12 +96,6 @@ async def verify_store(
     connection = await _connect_to_existing(uri, storage)
     expected = StoreProperties(dimensions, shards, embedder, shared)
     return connection is not None and await verify_properties(connection, expected) is not None
-
-
-async def recorded_embedder(uri: str, storage: Mapping[str, str] | None = None) -> str | None:
-    """The name of the embedder that made the store at this URI; None without a store."""
-    connection = await _connect_to_existing(uri, storage)
-    return None if connection is None else await read_embedder_name(connection)
 
 
 async def _connect_to_existing(uri: str, storage: Mapping[str, str] | None) -> AsyncConnection | None:

@@ -80,26 +80,6 @@ async def test_a_secret_in_the_address_of_a_site_is_kept_and_shown_nowhere(
 
 
 @pytest.mark.anyio
-async def test_a_secret_that_an_earlier_version_kept_in_clear_moves_to_the_others(tmp_path: Path) -> None:
-    site = _site()
-    async with run_connected_service(
-        tmp_path, {"web-crawler": CrawlerOfADouble(clock=FixedClock())}, httpx2.ASGITransport(site)
-    ) as world:
-        address = f"https://site.test/?token={SECRETS[0]}"
-        connector = await world.create("alice", "web-crawler", config={"startUrl": address})
-        await world.wait_for_run(connector)
-        registry = world.connectors.account_linking.registry
-        await world.connectors.account_linking.store_config_secrets(connector, {})
-        await registry.modify(connector, lambda row: row.model_copy(update={"config": {"startUrl": address}}))
-        assert SECRETS[0] not in str(await world.get("alice", connector))
-        run = await world.sync("alice", connector)
-        assert (run.status, run.documents) == ("completed", 2)
-        row = registry.catalog.connector(connector)
-        assert row is not None
-        assert row.config == {"startUrl": "https://site.test/?token=***"}
-
-
-@pytest.mark.anyio
 async def test_an_erasure_leaves_nothing_of_a_removed_connector(tmp_path: Path) -> None:
     site = WebSiteDouble("zyxosite.test")
     site.page("/", "The kettle is blue.")

@@ -1,9 +1,8 @@
-"""Pages of an uploaded PDF in every answer that names a passage, also after a replay and from older tables."""
+"""Pages of an uploaded PDF in every answer that names a passage, also after a replay."""
 
 from pathlib import Path
 from typing import Any
 
-import lancedb
 import pytest
 
 from tests.support.generation_rows import run_replay
@@ -63,16 +62,3 @@ async def test_the_documents_own_field_of_that_name_stays(tmp_path: Path) -> Non
     async with running_service(tmp_path) as service:
         await add_pdf(service, metadata='{"page": "cover", "topic": "tower"}')
         assert (await search(service))["metadata"] == {**OTHERS, "page": "cover", "topic": "tower"}
-
-
-async def test_tables_from_before_pages_are_opened_and_a_replay_fills_them(tmp_path: Path) -> None:
-    async with running_service(tmp_path) as service:
-        await add_pdf(service)
-    connection = await lancedb.connect_async(str(tmp_path / "tables"))
-    chunks = [name for name in (await connection.list_tables()).tables if name.startswith("chunks")]
-    for name in chunks:
-        await (await connection.open_table(name)).drop_columns(["page"])
-    async with running_service(tmp_path) as service:
-        assert (await search(service))["metadata"] == OTHERS
-        await run_replay(service)
-        assert (await search(service))["metadata"] == {**OTHERS, "page": "3"}

@@ -265,22 +265,6 @@ async def test_a_secret_in_a_receivers_address_is_sent_there_and_shown_nowhere(
     assert b"s3cretvalue" not in bytes_on_disk(tmp_path)
 
 
-async def test_an_address_that_an_earlier_version_kept_in_clear_is_encrypted_at_the_next_start(
-    tmp_path: Path, receiver: WebhookReceiver
-) -> None:
-    async with running_service(tmp_path, fetch_private_addresses=True, run_stages_here=False) as service:
-        asked = await _ask(service.client, receiver, "Where does she live?")
-        registry = service.app.state.recollect.state.questions.registry
-        await registry.save(registry.find(asked["id"]).model_copy(update={"url": f"{receiver.url}?token=s3cret"}))
-    async with running_service(tmp_path, fetch_private_addresses=True) as service:
-        registry = service.app.state.recollect.state.questions.registry
-
-        async def is_masked() -> bool:
-            return bool(registry.find(asked["id"]).url.endswith("token=***"))
-
-        await wait_until(is_masked, "an encrypted address")
-
-
 async def test_slow_receivers_of_one_key_leave_room_for_others(
     service: RunningService, receiver: WebhookReceiver
 ) -> None:

@@ -14,7 +14,6 @@ from app.cli.diagnostics.check_runner import CheckResult, passed
 from app.resources import (
     embedder_from_settings,
     index_config_from_settings,
-    keep_recorded_embedder,
     language_model_from_settings,
     tables_uri,
 )
@@ -92,7 +91,6 @@ def _newest_record_at_blocking(file: Path) -> datetime | None:
 
 async def check_tables(settings: Settings) -> list[CheckResult]:
     """Check that the served tables fit the settings."""
-    settings = await keep_recorded_embedder(settings)
     uri = tables_uri(settings)
     generations = open_generations(uri, settings.storage_options(uri))
     active = (await generations.read_active()).current
@@ -120,7 +118,6 @@ async def check_tables(settings: Settings) -> list[CheckResult]:
 
 async def check_embedder(settings: Settings) -> list[CheckResult]:
     """Check that the embedder answers soon, with vectors of the configured length."""
-    settings = await keep_recorded_embedder(settings)
     embedder = embedder_from_settings(settings, index_config_from_settings(settings))
     if settings.embedder == "none":
         return [passed("none: searches use words only")]

@@ -298,8 +298,6 @@ class GitHub(Provider):
             return None
         api = self._client(connection)
         old = current.data if current and current.secret == secret else {}
-        if old.get("events") != [*WEBHOOK_EVENTS]:
-            old = {}  # hooks of an earlier version of this service, which asked for fewer events
         hooks, refused = _parse_hooks(old.get("hooks")), set(_string_list(old.get("refused")))
         chosen = connection.selected_ids("repos")
         for choice in hooks.keys() - set(chosen):
@@ -312,7 +310,6 @@ class GitHub(Provider):
                 else:
                     hooks[choice] = number
         data: dict[str, JsonValue] = {"hooks": {**hooks}, "refused": [*sorted(refused & set(chosen))]}
-        data["events"] = [*WEBHOOK_EVENTS]
         return WebhookSubscription(connection.connector_id, secret, data=data)
 
     async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:

@@ -121,8 +121,7 @@ class CrawlSync:
         Crawls with a cursor skip pages that the sitemaps date as unchanged.
         """
         self.rules = await fetch_robots_rules(self.http, self.start_url)
-        async for step in self._load_page_states():
-            yield step
+        await self._load_page_states()
         interrupted = cursor is not None and bool(cursor.get("open")) and not cursor.get("incremental")
         continued = interrupted and await self._knows_frontier()
         self.incremental = cursor is not None and not interrupted
@@ -141,24 +140,16 @@ class CrawlSync:
             yield step
         yield Checkpoint({"crawl": self.crawl_number})
 
-    async def _load_page_states(self) -> AsyncIterator[SyncMessage]:
-        """Load what is known of pages; one that an earlier version stored under its address, secrets included, goes."""
+    async def _load_page_states(self) -> None:
         async for key, value in self.state.scan_provider_state("page/"):
-            name, page = key.removeprefix("page/"), PageState.parse(value)
-            if self.names.name(name) == name:
-                self._cache_page_state(name, page)
-                continue
-            yield ProviderState(key, None)
-            yield RemovedItem(page.item_id or name)
+            self._cache_page_state(key.removeprefix("page/"), PageState.parse(value))
 
     async def _knows_frontier(self) -> bool:
         """Return whether every page that a killed run left can be requested; if not, it begins anew."""
-        lost = [key async for key, _ in self.state.scan_provider_state("frontier/") if self._is_lost_frontier(key)]
-        return not lost
-
-    def _is_lost_frontier(self, key: str) -> bool:
-        name = key.removeprefix("frontier/")
-        return self.names.name(name) != name or self.names.is_lost(name)
+        async for key, _ in self.state.scan_provider_state("frontier/"):
+            if self.names.is_lost(key.removeprefix("frontier/")):
+                return False
+        return True
 
     async def _start_crawl(self) -> AsyncIterator[SyncMessage]:
         """Fetch the start page, whose redirects determine the origin, then the sitemaps."""

@@ -20,8 +20,7 @@ GroupPartition = tuple[str, str, int]
 TransactionWork = Callable[["LogTransaction"], Any]
 
 FORMAT = "3"
-"""Format of the file and of the events in it; 1 had other names for tables and event fields, 2 compressed no values."""
-_UNCOMPRESSED_FORMAT = "2"
+"""Format of the file and of the events in it."""
 _INSERT_BATCH_SIZES = (256, 16, 1)
 _TRANSACTION_OVERHEAD_BYTES = 16 * 1024
 """Approximate bytes that the smallest transaction adds to the write-ahead log."""
@@ -236,7 +235,7 @@ def connect_log(path: Path) -> sqlite3.Connection:
 
 
 def _create_schema(db: sqlite3.Connection, path: Path, partitions: int) -> None:
-    _upgrade_or_reject_old_format(db, path)
+    _reject_other_formats(db, path)
     db.executescript(_SCHEMA)
     db.execute("INSERT OR IGNORE INTO log_metadata VALUES ('format', ?)", (FORMAT,))
     db.execute("INSERT OR IGNORE INTO log_metadata VALUES ('partitions', ?)", (str(partitions),))
@@ -250,22 +249,18 @@ def _create_schema(db: sqlite3.Connection, path: Path, partitions: int) -> None:
         )
 
 
-def _upgrade_or_reject_old_format(db: sqlite3.Connection, path: Path) -> None:
-    """Let values be compressed from now on; LogFormatError if the file holds records of another format."""
+def _reject_other_formats(db: sqlite3.Connection, path: Path) -> None:
+    """LogFormatError if the file holds records of another format."""
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "records" not in tables:
         return
     stored = None
     if "log_metadata" in tables:
         stored = db.execute("SELECT value FROM log_metadata WHERE name = 'format'").fetchone()
-    if stored == (_UNCOMPRESSED_FORMAT,):
-        with transaction(db):
-            db.execute("ALTER TABLE records ADD COLUMN compressed INTEGER")
-            db.execute("UPDATE log_metadata SET value = ? WHERE name = 'format'", (FORMAT,))
-    elif stored != (FORMAT,):
+    if stored != (FORMAT,):
         db.close()
         raise LogFormatError(
-            f"{path} has a log format that this version can't read: it reads {_UNCOMPRESSED_FORMAT} and {FORMAT}."
+            f"{path} has a log format that this version can't read: it reads {FORMAT}."
             " Use the version that wrote it, or set RECOLLECT_DATA_DIR to a new directory and add the documents again."
         )
 

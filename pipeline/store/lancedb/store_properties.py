@@ -51,18 +51,9 @@ async def create_or_verify_properties(connection: AsyncConnection, expected: Sto
 
 async def verify_properties(connection: AsyncConnection, expected: StoreProperties) -> StoreProperties | None:
     """Verify an existing store; None if there is none."""
-    rows = await _read_existing(connection)
-    return _verify(rows, expected) if rows else None
-
-
-async def read_embedder_name(connection: AsyncConnection) -> str | None:
-    """The name of the embedder that an existing store records; None without a store or a name."""
-    return (await _read_existing(connection)).get("embedder")
-
-
-async def _read_existing(connection: AsyncConnection) -> dict[str, str | None]:
     table = await open_if_exists(connection, "meta")
-    return {} if table is None else _by_name((await table.query().to_arrow()).to_pylist())
+    rows = {} if table is None else _by_name((await table.query().to_arrow()).to_pylist())
+    return _verify(rows, expected) if rows else None
 
 
 def _by_name(rows: Sequence[Mapping[str, str]]) -> dict[str, str | None]:
@@ -106,7 +97,7 @@ def _verify_embedder(actual: StoreProperties, expected: StoreProperties) -> None
         raise StoreMismatchError(
             f"This store holds vectors of {_embedder_description(actual)}, but the settings ask for "
             f"{_embedder_description(expected)}. Set RECOLLECT_EMBEDDER (and its model and dimensions) back "
-            "to what it was (e5 was the default before e5-encoder); once it runs, `recollect replay --stage embed "
+            "to what it was; once it runs, `recollect replay --stage embed "
             "--embedder NAME` makes tables with another one."
         )
 

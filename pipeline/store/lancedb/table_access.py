@@ -21,22 +21,16 @@ async def open_if_exists(connection: AsyncConnection, name: str) -> AsyncTable |
 
 
 async def open_or_create(connection: AsyncConnection, name: str, schema: pa.Schema) -> AsyncTable:
-    """Open or create a table. (LanceDB's `exist_ok` refuses every schema with a JSON column.)
-
-    Columns that an existing table lacks are added, empty.
-    """
+    """Open or create a table. (LanceDB's `exist_ok` refuses every schema with a JSON column.)"""
     table = await open_if_exists(connection, name)
-    if table is None:
-        try:
-            return await connection.create_table(name, schema=schema)
-        except ValueError as error:
-            if "already exists" not in str(error):
-                raise
-            table = await connection.open_table(name)  # another process was quicker
-    existing_columns = (await table.schema()).names
-    if missing := [field for field in schema if field.name not in existing_columns]:
-        await table.add_columns(pa.schema(missing))
-    return table
+    if table is not None:
+        return table
+    try:
+        return await connection.create_table(name, schema=schema)
+    except ValueError as error:
+        if "already exists" not in str(error):
+            raise
+        return await connection.open_table(name)  # another process was quicker
 
 
 async def delete_and_count(table: AsyncTable, where: str) -> int:

@@ -51,9 +51,7 @@ _BOOLEAN_COLUMNS = ("is_static", "is_inference", "is_latest", "in_profile")
 _FLOAT_COLUMNS = ("worth",)
 _TIMESTAMP_COLUMNS = ("created_at", "updated_at", "forgotten_at", "expires_at")
 _SCALAR_COLUMNS = (*_STRING_COLUMNS, *_INTEGER_COLUMNS, *_BOOLEAN_COLUMNS, *_FLOAT_COLUMNS, *_TIMESTAMP_COLUMNS)
-_LATER_COLUMNS: dict[str, float | bool] = {"worth": 0.0, "in_profile": True}
-"""Columns that tables of earlier versions lack, and the values that stand for none."""
-_NULLABLE_COLUMNS = frozenset({"start", "end", "forgotten_at", "expires_at", *_LATER_COLUMNS})
+_NULLABLE_COLUMNS = frozenset({"start", "end", "forgotten_at", "expires_at"})
 _ACTIVE_FILTER = "is_latest AND forgotten_at IS NULL"
 _EXPIRING_FILTER = "expires_at IS NOT NULL AND forgotten_at IS NULL"
 _COMPARISON_COLUMNS = (
@@ -62,7 +60,9 @@ _COMPARISON_COLUMNS = (
 )  # fmt: skip
 """Columns read when memories are found by key: each takes about 5 % of that time."""
 _MAX_DOCUMENTS_IN_FILTER = 100
-_COLUMN_DEFAULTS = {"seq": 0, "version": 1, "created_at": datetime.min.replace(tzinfo=UTC), **_LATER_COLUMNS}
+_COLUMN_DEFAULTS = {
+    "seq": 0, "version": 1, "created_at": datetime.min.replace(tzinfo=UTC), "worth": 0.0, "in_profile": True,
+}  # fmt: skip
 """Values for columns that were not read and cannot be None."""
 _NO_VECTOR: Vector = np.zeros(0, np.float32)
 _NO_TERMS: Terms = np.zeros(0, np.uint32)
@@ -74,13 +74,13 @@ def schema(dimensions: int) -> pa.Schema:
         [
             *(pa.field(name, pa.string(), nullable=name not in _NOT_NULL_STRING_COLUMNS) for name in _STRING_COLUMNS),
             *(pa.field(name, pa.int64(), nullable=name in _NULLABLE_COLUMNS) for name in _INTEGER_COLUMNS),
-            *(pa.field(name, pa.bool_(), nullable=name in _NULLABLE_COLUMNS) for name in _BOOLEAN_COLUMNS),
-            *(pa.field(name, pa.float32(), nullable=name in _NULLABLE_COLUMNS) for name in _FLOAT_COLUMNS),
+            *(pa.field(name, pa.bool_(), nullable=False) for name in _BOOLEAN_COLUMNS),
+            *(pa.field(name, pa.float32(), nullable=False) for name in _FLOAT_COLUMNS),
             *(pa.field(name, TIMESTAMP, nullable=name in _NULLABLE_COLUMNS) for name in _TIMESTAMP_COLUMNS),
             pa.field("sources", pa.list_(pa.string()), nullable=False),
             pa.field("relations", pa.string()),
             pa.field("provenance", pa.string()),
-            pa.field("comparison_keys", pa.list_(pa.string())),
+            pa.field("comparison_keys", pa.list_(pa.string()), nullable=False),
             pa.field("vector", vector_type(dimensions), nullable=False),
             pa.field("terms", TERM_LIST, nullable=False),
         ]
@@ -141,9 +141,6 @@ def _incarnation_key(incarnation: str, key: str) -> str:
 def decode(table: pa.Table) -> list[MemoryRow]:
     """Decode Arrow to rows; columns that were not read get defaults."""
     read = frozenset(table.column_names)
-    for name in read.intersection(_LATER_COLUMNS):
-        if table.column(name).null_count:
-            table = table.set_column(table.column_names.index(name), name, _filled(table, name))
     columns = zip(*(to_python_values(table, name, _COLUMN_DEFAULTS.get(name)) for name in _SCALAR_COLUMNS), strict=True)
     nested = zip(
         to_python_values(table, "sources"),
@@ -276,8 +273,8 @@ def _to_columns(table: pa.Table) -> MemoryColumns:
         is_static=to_numpy(table.column("is_static"), np.bool_),
         is_inference=to_numpy(table.column("is_inference"), np.bool_),
         is_latest=to_numpy(table.column("is_latest"), np.bool_),
-        in_profile=to_numpy(_filled(table, "in_profile"), np.bool_),
-        worths=to_numpy(_filled(table, "worth"), np.float32),
+        in_profile=to_numpy(table.column("in_profile"), np.bool_),
+        worths=to_numpy(table.column("worth"), np.float32),
         forgotten=to_numpy(pc.is_valid(table.column("forgotten_at")), np.bool_),
         created_at=to_numpy(table.column("created_at"), np.int64),
         updated_at=to_numpy(table.column("updated_at"), np.int64),
@@ -286,12 +283,8 @@ def _to_columns(table: pa.Table) -> MemoryColumns:
         term_offsets=offsets,
         incarnation_hashes=_hash_column(table.column("incarnation")),
         comparison_key_hashes=fingerprints(to_string_column(pc.list_flatten(keys))),
-        comparison_key_offsets=_list_offsets(pc.fill_null(pc.list_value_length(keys), 0)),
+        comparison_key_offsets=_list_offsets(pc.list_value_length(keys)),
     )
-
-
-def _filled(table: pa.Table, name: str) -> pa.ChunkedArray:
-    return pc.fill_null(table.column(name), _LATER_COLUMNS[name])
 
 
 def _hash_column(column: pa.ChunkedArray) -> NDArray[np.int64]:

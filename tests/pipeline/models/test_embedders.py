@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipeline.errors import OutageError, RejectedError, RetryableError
-from pipeline.models import OFFLINE_EMBEDDERS, EmbedderKind, open_embedder
+from pipeline.models import open_embedder
 from pipeline.models.openai_embedder import OpenAIEmbedder
 from pipeline.models.wordllama_embedder import WordLlamaEmbedder
 from pipeline.ports import Embedder
@@ -45,11 +45,6 @@ def embedder(request: pytest.FixtureRequest, wordllama: WordLlamaEmbedder) -> Em
     if request.param == "wordllama":
         return wordllama
     return _endpoint(_answering()) if request.param == "openai" else open_embedder("none")
-
-
-@pytest.mark.parametrize(("name", "kind"), OFFLINE_EMBEDDERS.items())
-def test_tables_name_the_embedder_that_made_them(name: str, kind: EmbedderKind) -> None:
-    assert open_embedder(kind).name == name
 
 
 async def test_vectors_are_float32_of_about_unit_length_or_zero(embedder: Embedder) -> None:

@@ -2,11 +2,9 @@ import asyncio
 import os
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import lancedb
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,11 +16,8 @@ from pipeline.store.store_factory import open_locks
 from tests.support.store_rows import (
     DIMENSIONS,
     document,
-    full_memory,
-    memory,
     open_test_store,
     store_documents,
-    store_memories,
 )
 
 pytestmark = pytest.mark.anyio
@@ -51,26 +46,6 @@ async def test_an_object_store_without_working_leases_is_an_outage_that_names_it
     uri = "s3://bucket/tables"
     with pytest.raises(OutageError, match=f"object store at {uri} failed"):
         await open_store(uri, dimensions=DIMENSIONS, shards=2, storage=nobody, locks=open_locks(uri, nobody))
-
-
-async def test_columns_that_an_older_table_lacks_are_added(tmp_path: Path) -> None:
-    store = await open_test_store(tmp_path, shards=1)
-    old, new = memory("old", ["a"]), full_memory("a")
-    await store_memories(store, old, memory("left alone", ["a"], comparison_keys=("x",)))
-    await store.close()
-    connection = await lancedb.connect_async(str(tmp_path))
-    await (await connection.open_table("memories")).drop_columns(["provenance", "comparison_keys"])
-    store = await open_test_store(tmp_path, shards=1)
-    await store.memories.update([new.id], lambda _, __: [new])
-    await store.memories.update([old.id], lambda _, rows: [replace(rows[0], version=2)])
-    await store.close()
-    store = await open_test_store(tmp_path, shards=1)
-    rows = {row.id: row for row in await store.memories.list_rows(["alice#0"])}
-    assert (rows[old.id].version, rows[old.id].provenance) == (2, ())
-    assert rows[new.id].provenance == new.provenance
-    [facts] = [batch async for batch in store.memories.stream(["alice#0"])]
-    keys = dict(zip(facts.texts, np.diff(facts.comparison_key_offsets), strict=True))
-    assert keys == {"old": 0, "left alone": 0, new.text: len(new.comparison_keys)}
 
 
 async def test_an_existing_store_keeps_its_number_of_shards(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

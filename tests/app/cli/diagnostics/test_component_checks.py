@@ -86,13 +86,6 @@ async def test_tables_of_another_embedder_are_reported(tmp_path: Path) -> None:
         await component_checks.check_tables(settings(tmp_path))
 
 
-async def test_tables_of_an_earlier_default_embedder_pass(tmp_path: Path) -> None:
-    store = await open_store(str(tmp_path / "tables"), dimensions=384, shards=4, embedder="multilingual-e5-small")
-    await store.close()
-    ((status, message, _),) = await component_checks.check_tables(settings(tmp_path))
-    assert (status, message.partition(" at ")[0]) == ("ok", "generation 0")
-
-
 async def test_the_packaged_embedder_answers() -> None:
     ((status, message, _),) = await component_checks.check_embedder(settings(Path("unused")))
     assert status == "ok" or message.startswith("Slow")

@@ -93,17 +93,3 @@ async def test_no_error_shows_a_secret(world: WebCrawlerHarness) -> None:
     with pytest.raises(UnusableSourceError, match="leads to") as caught:
         await world.sync()
     assert SECRET not in str(caught.value)
-
-
-@crawling
-async def test_what_an_earlier_version_kept_in_clear_goes(world: WebCrawlerHarness) -> None:
-    world.site.page("/", "Welcome.", "/a")
-    world.site.page("/a", "Page a.")
-    await world.sync()
-    run, old = world.in_memory_sync, f"{world.start}a?token={SECRET}"
-    run.stored_state[f"page/{old}"] = run.stored_state[f"page/{world.start}a"].replace(f"{world.start}a", old)
-    run.items[old] = run.items[f"{world.start}a"]
-    run.messages.clear()
-    await world.sync()
-    assert old not in run.items
-    assert SECRET not in repr((run.items, run.stored_state))

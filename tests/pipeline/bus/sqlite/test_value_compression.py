@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.bus.records import ProducerRecord
-from pipeline.bus.sqlite.log_database import FORMAT, LogDatabase
+from pipeline.bus.sqlite.log_database import LogDatabase
 from pipeline.bus.sqlite.log_reader import LogReader
 from pipeline.bus.sqlite.value_compression import compress_value, decompress_value
 
@@ -49,19 +49,6 @@ def test_a_damaged_value_is_handed_on_so_that_only_its_record_becomes_a_dead_let
     reader.close()
     assert damaged.value != TEXT
     assert intact.value == TEXT
-
-
-def test_a_log_of_the_format_before_is_read_and_goes_on_compressed(tmp_path: Path) -> None:
-    _append(tmp_path, b"")
-    _execute(tmp_path, "ALTER TABLE records DROP COLUMN compressed")
-    _execute(tmp_path, "UPDATE records SET value = ?", TEXT)
-    _execute(tmp_path, "UPDATE log_metadata SET value = '2' WHERE name = 'format'")
-    _append(tmp_path, TEXT)
-    reader = LogReader(tmp_path / "log.db")
-    assert [record.value for record in reader.read("a.v1", 0, 0, 10)] == [TEXT, TEXT]
-    reader.close()
-    assert _execute(tmp_path, "SELECT compressed FROM records ORDER BY offset") == [(None,), (1,)]
-    assert _execute(tmp_path, "SELECT value FROM log_metadata WHERE name = 'format'") == [(FORMAT,)]
 
 
 def _append(folder: Path, value: bytes) -> None:
