@@ -45,7 +45,6 @@ async def _measure(data: Path, chunks: int, seconds: float) -> None:
     settings = {
         "RECOLLECT_EMBEDDER": "openai",
         "RECOLLECT_EMBEDDER_BASE_URL": f"http://127.0.0.1:{port}",
-        "RECOLLECT_EMBEDDER_API_KEY": "none",
         "RECOLLECT_EMBEDDER_DIMENSIONS": str(_NUMBERS),
     }
     server = Server(data, settings)
