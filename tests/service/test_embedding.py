@@ -9,7 +9,6 @@ import pytest
 from pipeline.models.e5.e5_embedder import E5Embedder
 from pipeline.models.e5_with_encoder_embedder import E5WithEncoderEmbedder
 from pipeline.rows import Vector
-from pipeline.store import StoreMismatchError
 from tests.support.generation_rows import read_all_rows, row_differences, run_replay
 from tests.support.service_world import RunningService, running_service, wait_until
 
@@ -66,25 +65,6 @@ async def test_every_passage_gets_a_vector_and_a_replay_runs_no_model(
         assert (await run_replay(service))["state"] == "done"
         assert row_differences(before, await read_all_rows(service.pipeline.store)) == []
         assert embedded == []
-
-
-async def test_tables_of_e5_stay_in_use_until_a_replay_gives_them_the_vectors_of_the_default(
-    tmp_path: Path,
-) -> None:
-    async with running_service(tmp_path, embedder="e5") as service:
-        for text in TEXTS:
-            await service.add_document("home", text)
-        await service.wait_idle()
-    with pytest.raises(StoreMismatchError, match=r"recollect replay --stage embed"):
-        async with running_service(tmp_path, embedder="e5-encoder"):
-            pass
-    async with running_service(tmp_path, embedder=None) as service:
-        assert service.pipeline.embedder.name == E5Embedder.name
-        assert (await run_replay(service, embedder="e5-encoder", **{"from": "documents"}))["state"] == "done"
-        assert {len(vector) for vector in (await _vectors(service)).values()} == {E5WithEncoderEmbedder.dimensions}
-        assert (await service.search("home", "Who is a vegetarian?"))[0]["chunk"] == TEXTS[0]
-    async with running_service(tmp_path, embedder=None) as service:
-        assert service.pipeline.embedder.name == E5WithEncoderEmbedder.name
 
 
 async def test_the_default_embedder_makes_new_tables(tmp_path: Path) -> None:
