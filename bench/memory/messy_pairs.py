@@ -36,7 +36,7 @@ def main() -> None:
     if further.is_file():
         sets["further"] = pairs_of_file(further)
     _print_decisions(
-        sets, shown=("open", "lives_open", "days_open", "voices_open", "kinds_open", "further") if chosen.show else ()
+        sets, shown=[*(name for name in sets if name.endswith("open")), "further"] if chosen.show else ()
     )
     if chosen.search:
         with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder, Server(Path(folder) / "data") as server:

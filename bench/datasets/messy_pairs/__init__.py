@@ -20,8 +20,11 @@ PairSet = Literal[
     "voices_locked",
     "kinds_open",
     "kinds_locked",
+    "typed_open",
+    "typed_locked",
 ]
-"""Five sets in two halves, four of them of many kinds and languages, and two written in minutes after the rules."""
+"""Six sets in two halves, five of them of many kinds and languages, and two written in minutes after the rules."""
+_ENDING = {"= replaces", "= ends", "= corrects"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def _read(text: str) -> Iterator[MessyPair]:
     is_update = False
     for line in text.splitlines():
         if line.startswith("= "):
-            is_update = line == "= replaces"
+            is_update = line in _ENDING
         elif line and not line.startswith("#"):
             first, second, question, _ = line.split(" | ")
             yield MessyPair(is_update, first, second, question)
