@@ -35,9 +35,7 @@ def main() -> None:
     further = chosen.data / "messy-pairs-dev.json"
     if further.is_file():
         sets["further"] = pairs_of_file(further)
-    _print_decisions(
-        sets, shown=[*(name for name in sets if name.endswith("open")), "further"] if chosen.show else ()
-    )
+    _print_decisions(sets, shown=[*(name for name in sets if name.endswith("open")), "further"] if chosen.show else ())
     if chosen.search:
         with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder, Server(Path(folder) / "data") as server:
             asyncio.run(_print_searches(server, sets))

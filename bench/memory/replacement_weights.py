@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.datasets.messy_pairs import PairSet, messy_pairs, pairs_of_file
+from bench.datasets.messy_pairs import PairSet, messy_pairs, pairs_of_file, practice_pairs
 from bench.logistic_regression import fit_logistic
 from bench.memory.conversations import conversations
 from bench.memory.coverage import extracted
@@ -59,8 +59,9 @@ Example = tuple[str, frozenset[str], bool]
 
 
 def _pair_examples(data: Path) -> Iterable[Example]:
-    opened: tuple[PairSet, ...] = ("open", "lives_open", "days_open", "voices_open", "kinds_open")
-    pairs = [*(pair for name in opened for pair in messy_pairs(name)), *pairs_of_file(data / "messy-pairs-dev.json")]
+    opened: tuple[PairSet, ...] = ("open", "lives_open", "days_open", "voices_open", "kinds_open", "typed_open")
+    pairs = [pair for name in opened for pair in messy_pairs(name)]
+    pairs += [*pairs_of_file(data / "messy-pairs-dev.json"), *practice_pairs()]
     for pair in pairs:
         first, second = (
             extract_facts(text, date(2026, 11, day)) for text, day in ((pair.first, 20), (pair.second, 21))

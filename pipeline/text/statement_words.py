@@ -14,7 +14,9 @@ _FOLDER = Path(__file__).parent / "word_lists"
 _WORD = re.compile(r"[\w'\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0d7f\u0e00-\u0e7f]+")
 _CLOCK_TIME = re.compile(r"\b(?:[01]?\d|2[0-3])[:.h][0-5]\d\b(?![.:]\d)")
 _DIGIT = re.compile(r"[\d@]")
-_OF = frozenset({"of", "de", "da", "do", "di", "del", "della", "van", "von", "của"})
+_OF = frozenset(
+    {"of", "de", "da", "do", "di", "del", "della", "van", "von", "của", "meiner", "meines", "unserer", "unseres"}
+)
 _SUBJECT_WORDS = 3
 _OWNED_SUBJECT_WORDS = 6
 """Words of a text that may name its subject, and where one of the first is *of*."""

@@ -43,7 +43,7 @@ WISHED = (
 _UNREAL = re.compile(rf"\b(?:{WISHED}|i'd|translate)\b|\?\s*$", re.IGNORECASE)
 PAST = re.compile(
     r"\b(?:used to|grew up|before that|back then|as an? (?:kid|child|student|teen\w*)|in (?:my|their) last|last job|"
-    r"my last|(?<!year )(?<!years )(?:old|first|ex)\b(?!-)|years ago|in (?:19|20)\d\d)\b",
+    r"my last|(?<!year )(?<!years )(?<!their )(?:old|first|ex)\b(?!-)|years ago|in (?:19|20)\d\d)\b",
     re.IGNORECASE,
 )
 PASSING = re.compile(

@@ -42,6 +42,11 @@ def messy_pairs(name: PairSet) -> list[MessyPair]:
     return list(_read((_FOLDER / f"{name}.txt").read_text("utf-8")))
 
 
+def practice_pairs() -> list[MessyPair]:
+    """Return pairs without questions, which only weights are learned on."""
+    return list(_read((_FOLDER / "practice.txt").read_text("utf-8")))
+
+
 def pairs_of_file(path: Path) -> list[MessyPair]:
     """Return the pairs of a JSON file with `first`, `second`, `expected` and `question`."""
     return [
@@ -56,5 +61,5 @@ def _read(text: str) -> Iterator[MessyPair]:
         if line.startswith("= "):
             is_update = line in _ENDING
         elif line and not line.startswith("#"):
-            first, second, question, _ = line.split(" | ")
-            yield MessyPair(is_update, first, second, question)
+            first, second, *question = line.split(" | ")
+            yield MessyPair(is_update, first, second, question[0] if question else None)

@@ -10,7 +10,7 @@ from pipeline.memory.attributes import endings, entity_attributes, person_attrib
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_patterns import AttributePattern, circumstances
 from pipeline.memory.attributes.paraphrases import plain_forms
-from pipeline.memory.attributes.statements import outline, stem
+from pipeline.memory.attributes.statements import is_planned, outline, stem
 from pipeline.memory.attributes.value_normalization import normalize_phrase
 
 MAX_FACT_CHARS = 240
@@ -61,7 +61,14 @@ def extract_attributes(text: str) -> tuple[Attribute, ...]:
         if aside is None
         else _match_patterns(text[: aside.start()], "" if aside["more"] is None else normalize_phrase(aside[0]))
     )
-    return (*attributes, *_attributes_in_other_words(text, {attribute.key for attribute in attributes}))
+    found = (*attributes, *_attributes_in_other_words(text, {attribute.key for attribute in attributes}))
+    if not is_planned(text):
+        return found
+    # What is to come ends what was planned before, and nothing that holds today.
+    return tuple(
+        attribute if attribute.name == endings.PLAN else replace(attribute, name=f"planned {attribute.name}")
+        for attribute in found
+    )
 
 
 @lru_cache(maxsize=CACHED_TEXTS)

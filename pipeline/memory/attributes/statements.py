@@ -7,12 +7,12 @@ only roughly what is said; `replacement` decides what may follow from that.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
-from pipeline.memory.languages.english import english_words, state_changes
+from pipeline.memory.languages.english import english_words, kinds_of_one, state_changes
 from pipeline.memory.languages.profiles import words_of_all
-from pipeline.text.analyzer import terms, words
+from pipeline.text.analyzer import content_words, terms, words
 from pipeline.text.english_nouns import RELATIVES
 from pipeline.text.english_verbs import BASES, is_finite, is_past, word_set
 from pipeline.text.statement_words import has_change_word, relative_in_subject
@@ -37,6 +37,7 @@ _AUX = english_words("auxiliaries")
 _ADVERBS = english_words("adverbs_before_verbs")
 _PREPOSITIONS = english_words("phrase_ends")
 _OF_A_KIND = english_words("nouns_of_a_kind")
+_TITLES = word_set("mr mrs ms dr aunt uncle")
 _DETERMINERS = word_set("the a an my their our his her its this that some any")
 _STRONG_END = (
     r"quit|stop(?:s|ped)?|cancel(?:l?ed|s)?|uninstalled|deleted|ditched|dumped|ghosted|sold|abandoned|scrapped|wrecked|"
@@ -54,7 +55,8 @@ _STRONG_END = (
     r"repaid|called off|decided against|(?:was|been) taken off|took [A-Z]\w+ off"
 )
 _WEAK_END = (
-    r"left|lost|dropped|finished|completed|returned|(?:is|are) (?:over|off|out of|back from|home from|out|free of)|"
+    r"left|lost|dropped(?! [\w ]+ (?:at|off|to)\b)|finished|completed|returned|"
+    r"(?:is|are) (?:over|off|out of|back from|home from|out|free of)|"
     r"came (?:home|back) from|got (?:home|back|out) (?:from|of)|shut down|closed|graduated from|passed|submitted|"
     r"handed in|broke|canned|cut out"
 )
@@ -86,15 +88,17 @@ _NOT_LATELY = re.compile(r"n't [^,;]*\b(?:since\b|(?:in|for) (?:\w+ )?(?:weeks|m
 """What ended a while ago: `hasn't read a book in months`."""
 _HOME_OF = re.compile(r"\b(?P<owner>[\w-]+?)(?:'s|s') (?:place|house|flat|home|apartment)\b", re.IGNORECASE)
 _CHANGED = re.compile(
-    r"\b(?:(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|again|new|"
-    r"switched|changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|"
-    r"doubled|halved|promoted|renamed|postponed|rescheduled|pushed|replaced|became|turned|(?:going|goes) (?:up|down)|"
-    r"went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|put up|longer|chopped|shaved|trimmed|"
+    r"\b(?:(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|lately|"
+    r"again|new|switched|changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|"
+    r"increased|reduced|doubled|halved|promoted|renamed|postponed|rescheduled|pushed|replaced|became|turned|"
+    r"(?:going|goes) (?:up|down)|went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|put up|longer|"
+    r"chopped|shaved|trimmed|"
     r"revised|hit)\b",
     re.IGNORECASE,
 )
 _NOW = re.compile(
-    r"\b(?:(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|(?:no|any) longer|instead|from now on|these days|nowadays)\b",
+    r"\b(?:(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|(?:no|any) longer|instead|from now on|these days|nowadays|"
+    r"lately)\b",
     re.IGNORECASE,
 )
 _MOVES = re.compile(
@@ -158,6 +162,31 @@ _RESERVED = word_set("trip flight visit contract job subscription account member
 _NAMED = re.compile(r"(?:(?:called|named|now) )*[A-Z]")
 _OTHER = re.compile(r"\bother\b")
 _FRONTED = re.compile(r"^(?:Since|After|As of|From|Before|With|At|In|On) [^,]{2,40}?,? (?=User\b)")
+_ROLES = word_set(
+    "boss manager supervisor nanny cleaner childminder babysitter au-pair doctor dentist gp therapist counsellor coach "
+    "trainer tutor teacher flatmate roommate housemate lodger tenant landlord landlady neighbour neighbor assistant "
+    "accountant lawyer designer captain director editor keeper singer drummer"
+)
+_GONE = re.compile(
+    r"\b(?:left|quit|moved|retired|resigned|promoted|sacked|fired|transferred|died|passed away|stepped down|gone)\b"
+)
+_FURTHER = re.compile(
+    r"\b(?:second|other|spare|backup|rental|hire|loaner|courtesy|company)\b(?! hand)|"
+    r"\b(?<!to )work (?:phone|laptop|computer|machine|car|van|mac\w*|iphone)\b|"
+    r"\bfor (?:(?:their|his|her|User's) (?!own|self)\w+|[A-Z])|\b(?:to visit|as a (?:gift|present))\b"
+)
+"""What names a further thing of a kind, or one for somebody else."""
+_TO_COME = rf"(?:the )?(?:\w+ of )?(?:\d{{1,2}} )?(?:{_MONTHS}|spring|summer|autumn|fall|winter"
+_PLANNED = re.compile(
+    r"\b(?:is|are) (?:\w+ )?(?:starting|beginning|joining|moving|switching|changing|leaving|becoming|retiring|going|"
+    r"transferring|getting(?! married)|quitting|taking over|relocating|stopping|closing|ending|coming)\b.* "
+    rf"(?:(?:in|from|on|as of|by|next|until|at the end of) {_TO_COME}|week|month|year|term|\w+day)|tomorrow|soon)\b|"
+    r"\b(?:start(?:s|ing)?|go(?:es)? (?:up|down)|moves?|changes?|switch(?:es)?)\b.* "
+    rf"(?:in|on|from|as of) {_TO_COME})\b"
+)
+"""What will be so: `is starting at Pret in January`."""
+_FOREIGN_CHANGES = ("ended", "moved", "new_job", "altered", "corrects", "begun")
+_FOREIGN_KINDS = (*_FOREIGN_CHANGES, "home", "job", "past", "planned", "denied")
 _NUMBERS = {
     name: str(at)
     for at, name in enumerate(
@@ -183,7 +212,9 @@ class Statement:
     `words`: stems of all that it names; `names`: those with a capital; `figures`: numbers by their unit.
     `ended` and `loosely_ended`: what it says is over, in words that say so for sure or that may mean a moment;
     `altered`: what it says has been changed; `begun`: what it says has begun. `state`: the passing states that it
-    tells of, such as pregnancy or a place in hospital; `passed_state`: those that it says are over.
+    tells of, such as pregnancy or a place in hospital; `passed_state`: those that it says are over. `one_of`: things of
+    a kind of which one holds at a time, with the kind and a number. `kinds`: what the words of another language say of
+    change, and `places` the names that follow their prepositions.
     """
 
     holder: str
@@ -192,6 +223,8 @@ class Statement:
     objects: tuple[Phrase, ...] = ()
     words: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
+    places: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset()
     figures: tuple[tuple[str, str], ...] = ()
     ended: tuple[Phrase, ...] = ()
     loosely_ended: tuple[Phrase, ...] = ()
@@ -210,7 +243,10 @@ class Statement:
     is_home: bool = False
     is_job: bool = False
     is_wish: bool = False
+    is_role: bool = False
+    is_gone: bool = False
     is_going_on: bool = False
+    one_of: frozenset[tuple[str, str, str]] = frozenset()
     state: frozenset[str] = frozenset()
     passed_state: frozenset[str] = frozenset()
 
@@ -226,11 +262,9 @@ class Statement:
         heads = {phrase.head for phrase in phrases} | ({self.topic.head} if self.topic is not None else set())
         heads |= {word for phrase in self.altered for word in phrase.modifiers}
         said = self.words if self.is_foreign else heads | self.names | {self.verb}
-        return frozenset(said | self.state | self.passed_state | self._kinds) - {"", BE, HAVE}
-
-    @property
-    def _kinds(self) -> set[str]:
-        return {kind for kind, applies in (("home", self.is_home), ("job", self.is_job)) if applies}
+        classes = {name for name, applies in (("home", self.is_home), ("job", self.is_job)) if applies}
+        classes |= {f"one {name}" for name, _, _ in self.one_of}
+        return frozenset(said | self.state | self.passed_state | classes) - {"", BE, HAVE}
 
     @property
     def addresses(self) -> frozenset[tuple[str, str]]:
@@ -251,7 +285,12 @@ class Statement:
     def tells_of_change(self) -> bool:
         """True if it says that something is over or other than it was."""
         phrases = (*self.ended, *self.loosely_ended, *self.altered, *self.begun, *self.obtained)
-        return self.is_changed or bool(phrases or self.passed_state)
+        return self.is_changed or self.is_gone or self.is_measure or bool(phrases or self.passed_state)
+
+    @property
+    def is_measure(self) -> bool:
+        """True if it only says how much or which number something is: `The order number is 48417`."""
+        return self.topic is not None and self.verb == BE and len(self.figures) == 1 and not self.objects
 
 
 def as_done(text: str) -> str:
@@ -261,6 +300,15 @@ def as_done(text: str) -> str:
     ('User pushed the wedding', 'User quit smoking')
     """
     return _HAD_TO.sub(lambda match: _DONE.get(match["verb"], f"{match['verb'].removesuffix('e')}ed"), text)
+
+
+def is_planned(text: str) -> bool:
+    """Return whether a statement tells of a change that is still to come.
+
+    >>> is_planned("User is starting at Pret in January"), is_planned("User started at Pret in January")
+    (True, False)
+    """
+    return _PLANNED.search(text) is not None
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
@@ -281,6 +329,7 @@ def outline(text: str) -> Statement:
     return replace(
         found,
         is_one_day=_ONE_DAY.search(plain) is not None,
+        is_unreal=found.is_unreal or is_planned(plain),
         is_changed=found.is_changed or is_over,
         is_now=found.is_now or is_over,
     )
@@ -320,32 +369,53 @@ def _english_outline(text: str) -> Statement:
         is_passing=PASSING.search(text) is not None,
         is_added=ADDED.search(text) is not None or _OTHER.search(subject) is not None,
         is_wish=_WISH.search(text) is not None,
+        is_role=topic is not None and topic.head in _roles(),
+        is_gone=_GONE.search(text) is not None,
         is_going_on=_GOING_ON.search(text) is not None,
         is_home=_LIVES.search(text) is not None,
+        one_of=frozenset(_things_of_one_kind(text)),
         state=frozenset(name for name, (state, _) in state_changes().items() if state.search(text)),
         passed_state=frozenset(name for name, (_, end) in state_changes().items() if end.search(text)),
     )
 
 
+def _things_of_one_kind(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield what a statement names of kinds of which one holds at a time, unless it is a further one or another's."""
+    if _FURTHER.search(text) is None:
+        for name, (context, things) in kinds_of_one().items():
+            for match in things.finditer(text) if context.search(text) is not None else ():
+                model = re.match(r" (\d+)", text[match.end() :])
+                yield name, match.lastgroup or "", "" if model is None else model[1]
+
+
 def _foreign_outline(speaker: str, said: str) -> Statement:
     """Return the outline of a statement in another language, of which only its words and its change are known."""
     relative = relative_in_subject(said)
-    telling = words_of_all("light").sub(" ", said)
-    is_over = words_of_all("ended").search(said) is not None
-    changed = is_over or has_change_word(said)
+    found = {kind for kind in _FOREIGN_KINDS if words_of_all(kind).search(said) is not None}
+    first, *_ = [*_foreign_stems(said), ""]
     return Statement(
         holder=f"{speaker.lower()} {relative}".strip(),
-        words=frozenset(_foreign_stems(telling)),
+        topic=Phrase(first, frozenset()),
+        words=frozenset(_foreign_stems(words_of_all("light").sub(" ", said))),
         names=frozenset(
-            found for name in _FOREIGN_NAME.findall(said) if name[0].isupper() for found in _foreign_stems(name)
+            stemmed for name in _FOREIGN_NAME.findall(said) if name[0].isupper() for stemmed in _foreign_stems(name)
         ),
+        places=frozenset(stemmed for name in _place_pattern().findall(said) for stemmed in _foreign_stems(name)),
         figures=tuple(("", digits) for digits in _LONG_FIGURE.findall(said)),
-        is_changed=changed,
-        is_denied=is_over,
+        is_changed=not found.isdisjoint(_FOREIGN_CHANGES) or has_change_word(said),
+        is_denied="denied" in found,
+        is_unreal="planned" in found,
+        is_past="past" in found and "ended" not in found,
         is_foreign=True,
-        is_home=words_of_all("home").search(said) is not None,
-        is_job=words_of_all("job").search(said) is not None,
+        is_home=not found.isdisjoint({"home", "moved"}),
+        is_job=not found.isdisjoint({"job", "new_job"}),
+        kinds=frozenset(found),
     )
+
+
+@cache
+def _place_pattern() -> re.Pattern[str]:
+    return re.compile(rf"{words_of_all('before_places').pattern} ((?-i:[^\W\d_a-z])\w{{2,}})", re.IGNORECASE)
 
 
 def _foreign_stems(text: str) -> Iterator[str]:
@@ -354,19 +424,24 @@ def _foreign_stems(text: str) -> Iterator[str]:
     >>> list(_foreign_stems("fumer")), list(_foreign_stems("糖質はやめ")), list(_foreign_stems("담배는"))
     (['fume'], ['糖質'], ['담배'])
     """
-    for word in words(text):
+    for word in content_words(words(text)):
         if _HANGUL.match(word):
             yield from (word[:2],) if len(word) > 1 else ()
         elif _UNSPACED.search(word):
             yield from (pair for run in _UNSPACED.findall(word) for pair in map("".join, pairwise(run)))
         elif len(word) > 3 or word.isdigit():
-            yield word[: max(4, min(6, len(word) - 2))]
+            yield word[: max(4, min(6, len(word) - 3))]
 
 
 def stem(word: str) -> str:
     """Return the stem of an English word or name; empty for one that says nothing."""
     found = terms(word.lower().removesuffix("'s"), "english")
     return found[0][:_STEM_CHARS] if found else ""
+
+
+@cache
+def _roles() -> frozenset[str]:
+    return frozenset(map(stem, _ROLES))
 
 
 def _is_content(word: str) -> bool:
@@ -378,7 +453,9 @@ def _parts(text: str) -> tuple[str, str, str]:
     """Return the subject, the verb and what follows; a subject ends before the first auxiliary, verb or preposition."""
     tokens = text.split()
     begin = 1
-    owned = tokens[0].endswith("'s") or tokens[0].lower() in _DETERMINERS
+    owner = tokens[1] if tokens[0].lower() in _TITLES and len(tokens) > 1 else tokens[0]
+    first = 1 if owner is tokens[0] else 2
+    owned = owner.endswith("'s") or tokens[0].lower() in _DETERMINERS
     if owned and len(tokens) > 1 and (is_past(tokens[1]) or tokens[1] in _AUX):
         owned = False  # `Luigi's closed down`
     if tokens[0] != "User" and not owned:
@@ -386,13 +463,14 @@ def _parts(text: str) -> tuple[str, str, str]:
             begin += 1
     elif owned:
         begin = next(
-            (at for at in range(1, min(7, len(tokens))) if _ends_subject(tokens, at)),
-            next((at for at, token in enumerate(tokens[2:7], 2) if token.endswith("s")), 2),
+            (at for at in range(first, min(7, len(tokens))) if _ends_subject(tokens, at)),
+            next((at for at, token in enumerate(tokens[2:7], 2) if token.endswith("s")), first + 1),
         )
     subject, at = " ".join(tokens[:begin]), begin
     while at < len(tokens) - 1 and (tokens[at].lower() in _AUX or tokens[at].lower() in _ADVERBS):
         at += 1
-    if at > begin and (tokens[at].lower() in _DETERMINERS | _PREPOSITIONS or not _is_participle(tokens[at])):
+    has_auxiliary = any(word.lower() in _AUX for word in tokens[begin:at])
+    if has_auxiliary and (tokens[at].lower() in _DETERMINERS | _PREPOSITIONS or not _is_participle(tokens[at])):
         last = next((word for word in reversed(tokens[begin:at]) if word.lower() in _AUX), "")
         return subject, HAVE if last.lower() in ("has", "have", "had") else BE, " ".join(tokens[at:])
     return subject, tokens[at] if at < len(tokens) else "", " ".join(tokens[at + 1 :])
@@ -414,7 +492,10 @@ def _holder(subject: str) -> tuple[str, Phrase | None]:
     tokens = subject.lower().split()
     if not tokens:
         return USER, None
-    owner, of = (tokens[0].removesuffix("'s"), tokens[1:]) if tokens[0].endswith("'s") and tokens[1:] else ("", tokens)
+    last = int(tokens[0] in _TITLES)
+    owner, of = "", tokens
+    if tokens[last:] and tokens[last].endswith("'s") and tokens[last + 1 :]:
+        owner, of = " ".join(tokens[: last + 1]).removesuffix("'s"), tokens[last + 1 :]
     if owner:
         kin = next((at for at, word in enumerate(of) if word.removesuffix("'s").removesuffix("s") in RELATIVES), None)
         if kin is not None and not (kin and of[kin] == "manager"):

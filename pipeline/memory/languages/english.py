@@ -40,6 +40,23 @@ def state_changes() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
 
 
 @cache
+def kinds_of_one() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
+    """Return classes of which one thing holds at a time: words of their context, and a group for each thing.
+
+    >>> context, things = kinds_of_one()["commute"]
+    >>> context.search("User walks to work") is not None, things.search("walks").lastgroup
+    (True, 'thing9')
+    """
+    return {
+        name: (
+            re.compile(context, re.IGNORECASE),
+            re.compile("|".join(f"(?P<thing{at}>{thing})" for at, thing in enumerate(things)), re.IGNORECASE),
+        )
+        for name, (context, *things) in _tables()["one_at_a_time"].items()
+    }
+
+
+@cache
 def fact_kinds() -> dict[str, re.Pattern[str]]:
     """Return by the words for a kind of fact the pattern of the user's facts of that kind.
 

@@ -5,11 +5,13 @@ things is split, so that a change replaces no more than what has changed.
 
 Each language has a file of word patterns. `own`: the speaker; `hedges`: doubts, requests, greetings and the person
 addressed; `asks`: questions, which many write without a mark; `lasting`: what is so for long; `openings`: words that
-join a sentence to the one before; `home` and `ended`: where somebody lives, and what is over; `introduces`: openings
-in which somebody says their name; `continues`: openings that name what the sentence before is about; `light`: verbs and
-other words that two statements may share without being about the same; `points`: pronouns of what was said before;
-`years`: the word after an age; `common`: words by which the language is told from English, where the letters do not.
-`has_spaces = false`: words are found within others.
+join a sentence to the one before; `introduces`: openings in which somebody says their name; `continues`: openings that
+name what the sentence before is about; `light`: verbs and other words that two statements may share without being about
+the same; `points`: pronouns of what was said before; `years`: the word after an age; `home` and `job`: where somebody
+lives, and that they work; `ended`, `moved`, `new_job`, `altered`, `begun` and `corrects`: what is over or has changed;
+`past`, `planned` and `denied`: what was, will be or is not so; `before_places`: prepositions before the name of a
+place; `common`: words by which the language is told from English, where the letters do not. `has_spaces = false`: words
+are found within others.
 """
 
 import re

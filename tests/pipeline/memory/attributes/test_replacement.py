@@ -32,6 +32,18 @@ ENDED = [
     ("User's daughter is in primary school", "User's daughter started secondary school in September 2026"),
     ("User is subscribed to the Economist", "User cancelled their Economist sub, never read it"),
     ("User has two cats", "User's cats died"),
+    ("User's phone is a Pixel 6", "User got themselves an iPhone 15"),
+    ("User takes the train to work", "User cycles to work now"),
+    ("User uses Sublime for everything", "User is fully on Zed now"),
+    ("User is renting a room in Bow", "User bought a flat in Leyton"),
+    ("User usually gets up at 6", "User has been getting up at 5 lately, for the gym"),
+    ("User's therapist is Dr Olsen", "Dr Olsen retired in October 2026"),
+    ("User is pregnant with their first, 12 weeks", "User lost the baby"),
+    ("The API is in beta", "API went GA on 16 November 2026"),
+    ("User: lavoro in un bar", "User: ho cambiato lavoro, adesso sto in libreria"),
+    ("User: moro no Recife", "User: a gente mudou pra Natal"),
+    ("User: mein Termin ist am Montag", "User: der Termin wurde auf Donnerstag verschoben"),
+    ("User: \u6211\u4f4f\u5728\u5317\u4eac", "User: \u6211\u642c\u5230\u4e0a\u6d77\u4e86"),
     ("User: je fume", "User: j'ai arr\u00eat\u00e9 de fumer il y a trois mois"),
     ("User: J'habite \u00e0 Metz", "User: on a d\u00e9m\u00e9nag\u00e9 \u00e0 Nancy"),
 ]
@@ -52,6 +64,17 @@ HELD = [
     ("User uses Trello", "User might cancel Trello"),
     ("User is in the chess club", "Tom quit the chess club"),
     ("User has a PlayStation", "User also has an Xbox now"),
+    ("User has an iPhone", "User bought a Samsung for their mum"),
+    ("User uses Emacs", "User's whole team uses VS Code now"),
+    ("User's rent is 700", "User's rent goes up to 750 in April"),
+    ("User's landlord is Mr Keane", "Mr Keane's dog died"),
+    ("User's best friend is Rosa", "Rosa moved to Peru"),
+    ("The bug in checkout is open", "User fixed the login bug"),
+    ("User: ich wohne in Ulm", "User: wir wohnen jetzt mit zwei Hunden zusammen"),
+    ("User: ich wohne in Kiel", "User: ich ziehe n\u00e4chstes Jahr nach Mainz um"),
+    ("User: ich habe eine Katze", "User: die Katze meiner Oma ist gestorben"),
+    ("User: mein Termin ist am Freitag", "User: mein Zug wurde verlegt"),
+    ("User: abito a Lecce", "User: da piccola abitavo a Bari"),
     ("User: Ich lebe in Mainz", "User: mein Bruder ist nach Fulda gezogen"),
 ]
 
@@ -82,3 +105,16 @@ def test_what_has_ended_does_not_end_its_end(older: str, newer: str) -> None:
 def test_what_is_so_on_one_day_ends_nothing_that_is_so_every_day(usually: str, once: str) -> None:
     new, old = comparable_attributes(once), comparable_attributes(usually)
     assert not any(contradicts(ours, theirs) for ours in new for theirs in old)
+
+
+def test_a_number_said_otherwise_replaces_the_first() -> None:
+    assert replaces("The order number is 7787", "User's order number is 7781")
+    assert not replaces("The invoice number is 7787", "User's order number is 7781")
+
+
+def test_a_job_that_starts_later_leaves_the_present_one() -> None:
+    present = comparable_attributes("User works at Greggs")
+    planned = comparable_attributes("User is starting at Pret in January, bit nervous")
+    begun = comparable_attributes("User started at Pret in January")
+    assert not any(contradicts(new, old) for new in planned for old in present)
+    assert any(contradicts(new, old) for new in begun for old in present)
