@@ -45,7 +45,7 @@ def kinds_of_one() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
 
     >>> context, things = kinds_of_one()["commute"]
     >>> context.search("User walks to work") is not None, things.search("walks").lastgroup
-    (True, 'thing9')
+    (True, 'thing7')
     """
     return {
         name: (
