@@ -2,10 +2,14 @@
 
 Writes `e5_answer_kinds.npy` and `e5_with_encoder_answer_kinds.npy` in `pipeline/index/ranking/learned` from
 `bench.datasets.answer_kinds`: a logistic regression for each kind against all others, of questions and of statements.
+People say several things at once, so it learns from as many texts of two or three statements as well: such a text
+tells each of their kinds.
 """
 
 import asyncio
-from collections.abc import Sequence
+import random
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +21,12 @@ from pipeline.index.ranking.learned.answer_kinds import E5_KINDS_FILE, E5_WITH_E
 from pipeline.index.ranking.ranking_parameters import calibration_for
 from pipeline.models import open_embedder
 from pipeline.ports import Embedder
+from pipeline.text.analyzer import detect_language, words
 
 _RIDGE = 0.3
+_TEXTS_PER_STATEMENT = 2
+_SEED = 1
+Matrix = NDArray[np.float32]
 
 
 def main() -> None:
@@ -38,18 +46,36 @@ async def _learn_file(embedder: Embedder, path: Path) -> None:
     questions = [
         np.stack([common.query_direction(await embedder.embed_query(text)) for text in texts]) for texts, _ in kinds
     ]
-    statements = [common.directions_of(np.stack(await embedder.embed_documents(texts))) for _, texts in kinds]
-    learned = np.stack([learn(questions), learn(statements)], axis=1)
-    np.save(path, learned.astype(np.float16))
-    print(f"{path}: {learned.shape}")
+    told = [(text, {kind}) for kind, (_, texts) in enumerate(kinds) for text in texts]
+    told += list(compound_texts(told))
+    statements = common.directions_of(np.stack(await embedder.embed_documents([text for text, _ in told])))
+    asked = [{kind} for kind, own in enumerate(questions) for _ in own]
+    count = len(kinds) - 1
+    learned = [learn(np.concatenate(questions), asked, count), learn(statements, [owners for _, owners in told], count)]
+    np.save(path, np.stack(learned, axis=1).astype(np.float16))
+    print(f"{path}: {len(told)} statements")
 
 
-def learn(kinds: Sequence[NDArray[np.float32]]) -> NDArray[np.float64]:
-    """Return a row of weights for each kind but the last, its constant last: those of its rows against all others."""
-    count = sum(len(kind) for kind in kinds)
-    rows = np.hstack([np.ones((count, 1)), np.concatenate(kinds).astype(np.float64)])
-    owners = np.repeat(np.arange(len(kinds)), [len(kind) for kind in kinds])
-    return np.stack([_learn_kind(rows, owners == kind) for kind in range(len(kinds) - 1)])
+def compound_texts(statements: Sequence[tuple[str, set[int]]]) -> Iterator[tuple[str, set[int]]]:
+    """Yield texts that say several things: each statement twice, with one or two others of its language."""
+    chosen = random.Random(_SEED)
+    by_language: dict[str, list[tuple[str, set[int]]]] = defaultdict(list)
+    for text, kinds in statements:
+        by_language[detect_language(words(text), text)].append((text, kinds))
+    for language, alike in by_language.items():
+        for own in alike:
+            others = [each for each in alike if each[1] != own[1]]
+            for _ in range(_TEXTS_PER_STATEMENT if len(others) > 1 else 0):
+                parts = [own, *chosen.sample(others, chosen.choice((1, 2)))]
+                chosen.shuffle(parts)
+                comma = "、" if language in ("chinese", "japanese") else ", "
+                yield comma.join(text.rstrip(".。!") for text, _ in parts), set().union(*(kinds for _, kinds in parts))
+
+
+def learn(directions: Matrix, owners: Sequence[Collection[int]], count: int) -> NDArray[np.float64]:
+    """Return a row of weights for each of `count` kinds, its constant last: those of its rows against all others."""
+    rows = np.hstack([np.ones((len(directions), 1)), directions.astype(np.float64)])
+    return np.stack([_learn_kind(rows, np.array([kind in own for own in owners])) for kind in range(count)])
 
 
 def _learn_kind(rows: NDArray[np.float64], own: NDArray[np.bool_]) -> NDArray[np.float64]:

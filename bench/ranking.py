@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.answers import BUDGETS, EvidenceShares
+from bench.datasets.changed_lives import changed_lives
 from bench.datasets.mixed_facts import mixed_facts
 from bench.datasets.near_questions import near_questions
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, Paraphrases, paraphrases
@@ -287,8 +288,28 @@ async def _facts(data: Path, embedder: Embedder) -> list[JudgedCollection]:
         *await _everyday(MORE_LANGUAGES, " in ten more languages", embedder),
         JudgedCollection("facts among a guide", _RANKS, among),
         *await _mixed(embedder),
-        *await _near(embedder),
+        *await _near("facts of one person", embedder),
+        *await _near("texts that say several things", embedder, several=True),
         *await _worlds(embedder),
+        *await _changed_lives(embedder),
+    ]
+
+
+async def _changed_lives(embedder: Embedder) -> list[JudgedCollection]:
+    """What people said of their lives, all that changed it later, and what changed nothing of it."""
+    replaced: list[JudgedQuestion] = []
+    kept: list[JudgedQuestion] = []
+    for pairs in changed_lives():
+        statements = [*(pair.older for pair, _ in pairs), *(pair.newer for pair, _ in pairs)]
+        index = await _remembered(statements, 0, embedder)
+        for at, (pair, locked) in enumerate(pairs):
+            older, newer = str(at), str(at + len(pairs))
+            judge = _newer_judge(newer, older) if pair.replaces else _newer_judge(older, newer)
+            asked = JudgedQuestion(index, pair.question, _DEFAULT, judge, locked)
+            (replaced if pair.replaces else kept).append(asked)
+    return [
+        JudgedCollection("changed lives: statements replaced", ("newer first", "older found"), replaced),
+        JudgedCollection("changed lives: statements that still hold", ("first", "other found"), kept),
     ]
 
 
@@ -314,18 +335,18 @@ async def _worlds(embedder: Embedder) -> list[JudgedCollection]:
     ]
 
 
-async def _near(embedder: Embedder) -> list[JudgedCollection]:
+async def _near(name: str, embedder: Embedder, *, several: bool = False) -> list[JudgedCollection]:
     """Facts of one person, and questions about the same people and things that no fact answers."""
     own: list[JudgedQuestion] = []
     unanswered: list[JudgedQuestion] = []
     for locked in (False, True):
-        for person in near_questions(locked=locked):
+        for person in near_questions(locked=locked, several=several):
             index = await _remembered(person.facts, 0, embedder)
             own += [JudgedQuestion(index, text, _DEFAULT, _rank_judge(str(at)), locked) for text, at in person.answered]
             unanswered += [JudgedQuestion(index, text, _DEFAULT, _silence_judge, locked) for text in person.unanswered]
     return [
-        JudgedCollection("facts of one person", _RANKS, own),
-        JudgedCollection("questions near them without an answer", ("silent",), unanswered),
+        JudgedCollection(name, _RANKS, own),
+        JudgedCollection(f"{name}: questions near them without an answer", ("silent",), unanswered),
     ]
 
 

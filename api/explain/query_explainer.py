@@ -55,6 +55,7 @@ FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
     "time": "the question asks when, and it says a time",
     "number": "the question asks how many, and it says a number",
     "date": "its document is of the time that the question names",
+    "cueLimit": "these order results of about the same merit, and hardly raise the best",
     "supersedes": "it replaced what would answer the question",
     "relative": "it is about a relative or friend, and the question about who asks",
     "noNumber": "the question asks for a number, and it says none",

@@ -1,6 +1,7 @@
 """Facts of twelve people in eight languages, questions that they answer in other words, and some that they do not.
 
-The unanswered ones are about somebody or something that the facts are about: "What is the plumber's name?"
+The unanswered ones are about somebody or something that the facts are about: "What is the plumber's name?" The texts of
+`several_*.txt`, of sixteen people in fourteen languages, each say several things.
 """
 
 from dataclasses import dataclass
@@ -18,9 +19,10 @@ class NearQuestions:
     unanswered: list[str]
 
 
-def near_questions(*, locked: bool) -> list[NearQuestions]:
-    """Return one half of the people."""
-    blocks = (_FOLDER / f"{'locked' if locked else 'open'}.txt").read_text("utf-8").strip().split("\n\n")
+def near_questions(*, locked: bool, several: bool = False) -> list[NearQuestions]:
+    """Return one half of the people; `several`: those whose texts each say several things."""
+    name = f"{'several_' if several else ''}{'locked' if locked else 'open'}.txt"
+    blocks = (_FOLDER / name).read_text("utf-8").strip().split("\n\n")
     return [_parse(block.split("\n")) for block in blocks]
 
 

@@ -19,9 +19,10 @@ class Succession:
 def successions() -> list[list[Succession]]:
     """Return the pairs, a list for each language."""
     _, *sections = _FILE.read_text("utf-8").strip().split("\n\n")
-    return [[_parse(line) for line in section.split("\n")] for section in sections]
+    return [[succession_of(line) for line in section.split("\n")] for section in sections]
 
 
-def _parse(line: str) -> Succession:
+def succession_of(line: str) -> Succession:
+    """Return the pair that a line of a file tells."""
     older, newer, question = line[2:].split(" | ")
     return Succession(line.startswith("+"), older, newer, question)

@@ -72,6 +72,9 @@ FULL_CUE_SIMILARITY = 0.3
 CUE_DECAY_SCORE = 6.0
 """Similarity from which a speaker, a time, a number or a date counts in full (below it counts in proportion), and the
 distance to the best score at which it counts by 1/e: it orders what answers about as well, and lifts nothing else."""
+CUE_LEAD_SHARE = 0.1
+"""Share that counts of a lead over the best score without cues: they order, but an unrelated statement that has a time
+or a number is no surer answer for it."""
 FEATURE_RANKS_PER_RESULT = 3
 MIN_FEATURE_RANKS = 50
 """A text is read for speakers, times and numbers if these can lift it to this multiple of the number of results, or to

@@ -24,6 +24,7 @@ ScoreFactor = Literal[
     "memorySupport",
     "statedInChunk",
     "outdated",
+    "cueLimit",
     "newer",
     "relative",
     "noNumber",

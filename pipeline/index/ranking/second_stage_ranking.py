@@ -16,6 +16,7 @@ from pipeline.index.ranking.query_intent import MAX_SPEAKER_NAME_CHARS
 from pipeline.index.ranking.ranking_parameters import (
     ALIKE_MIN_COSINE,
     CUE_DECAY_SCORE,
+    CUE_LEAD_SHARE,
     FEATURE_RANKS_PER_RESULT,
     FULL_CUE_SIMILARITY,
     MEMORY_SUPPORT_FACTOR,
@@ -249,12 +250,23 @@ def _relate_memories_and_chunks(
 ) -> tuple[Candidates, NDArray[np.bool_]]:
     """Add text features, and what memories, their successors and chunks say of each other; with the rows raised so."""
     candidates = _add_neighbor_feature(query, candidates)
-    candidates = _add_text_features(query, candidates, limit)
-    candidates = _add_date_feature(query, candidates, documents)
+    best = candidates.scores.max(where=candidates.is_eligible, initial=-np.inf)
+    gains = _cue_gains(query, candidates, documents, limit)
+    for factor, amounts in gains.items():
+        rows = np.flatnonzero(amounts)
+        candidates = candidates.with_contribution(factor, amounts[rows], rows)
     candidates, replacing = _propagate_to_successors(candidates, successors)
+    candidates, replacing_chunks = _add_support(query, candidates, successors)
+    return _limit_lead(candidates, best) if gains else candidates, replacing | replacing_chunks
+
+
+def _add_support(
+    query: AnalyzedQuery, candidates: Candidates, successors: SuccessorPairs
+) -> tuple[Candidates, NDArray[np.bool_]]:
+    """Add what memories and the chunks that state them say of each other; with the chunks raised so."""
     aligned = align_memories_to_chunks(candidates.document_ordinals, candidates.is_chunk, *_text_spans(candidates))
     if not len(aligned.memory_positions):
-        return candidates, replacing
+        return candidates, np.zeros(len(candidates), np.bool_)
     current = candidates.is_current[aligned.memory_positions]
     support = _best_memory_scores(candidates, aligned, current)
     outdated_support = _best_memory_scores(candidates, aligned, ~current)
@@ -270,7 +282,7 @@ def _relate_memories_and_chunks(
     scores = candidates.scores
     repeated = aligned.memory_positions[current & (scores[aligned.chunk_positions] >= scores[aligned.memory_positions])]
     penalties = np.full(len(repeated), -STATED_IN_CHUNK_PENALTY)
-    return candidates.with_contribution("statedInChunk", penalties, repeated), replacing | replacing_chunks
+    return candidates.with_contribution("statedInChunk", penalties, repeated), replacing_chunks
 
 
 def _propagate_to_successors(
@@ -338,20 +350,61 @@ def _holds_chunks(view: AnySegmentView) -> TypeGuard[SegmentView[ChunkColumns]]:
     return isinstance(view.segment.columns, ChunkColumns)
 
 
-def _add_text_features(query: AnalyzedQuery, candidates: Candidates, limit: int) -> Candidates:
-    """Add the features that depend on the query's intent and the texts."""
+def _cue_gains(
+    query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore, limit: int
+) -> dict[ScoreFactor, NDArray[np.float64]]:
+    """Gains of speakers, times, numbers and dates: they order what is of about the same merit, and make no answer."""
     merits = _merits(query, candidates)
+    cues = _text_cues(query, candidates, merits, limit) | _date_cue(query, candidates, documents)
+    if not cues:
+        return {}
+    gains = {factor: amounts * merits for factor, amounts in cues.items()}
+    total: NDArray[np.float64] = np.add.reduce(list(gains.values()))
+    shares = _answerless_gains(query, candidates, total) / np.maximum(total, 1e-9)
+    return {factor: amounts * shares for factor, amounts in gains.items()}
+
+
+def _answerless_gains(query: AnalyzedQuery, candidates: Candidates, gains: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Bound the gains of short statements that are no answers: they only come closer to the threshold."""
+    missing = query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY) - candidates.scores
+    gaining = np.flatnonzero((gains > 0.0) & (missing > 0.0))
+    short = gaining[[len(candidates.text(at)) <= NEWER_MAX_CHARS for at in gaining.tolist()]]
+    bounded = gains.copy()
+    bounded[short] = missing[short] * -np.expm1(-gains[short] / missing[short])
+    return bounded
+
+
+def _limit_lead(candidates: Candidates, best: float) -> Candidates:
+    """Lower what has come above the best score without cues by most of its lead, in the same order."""
+    leads = np.flatnonzero(candidates.scores > best)
+    return candidates.with_contribution("cueLimit", (CUE_LEAD_SHARE - 1.0) * (candidates.scores[leads] - best), leads)
+
+
+def _text_cues(
+    query: AnalyzedQuery, candidates: Candidates, merits: NDArray[np.float64], limit: int
+) -> dict[ScoreFactor, NDArray[np.float64]]:
+    """The features that depend on the query's intent and the texts, of those texts that they can lift high enough."""
     compared = min(max(FEATURE_RANKS_PER_RESULT * limit, MIN_FEATURE_RANKS), len(candidates) - 1)
     least = kth_largest(candidates.scores, compared) if compared > 0 else -np.inf
     within_reach = np.flatnonzero(candidates.scores + query.intent.max_feature_score * merits >= least)
-    gains: dict[ScoreFactor, dict[int, float]] = {}
+    cues: dict[ScoreFactor, NDArray[np.float64]] = {}
     for position in within_reach.tolist():
         for factor, amount in query.intent.feature_scores(candidates.text(position)):
-            gains.setdefault(factor, {})[position] = amount
-    for factor, amounts in gains.items():
-        rows = np.array(list(amounts))
-        candidates = candidates.with_contribution(factor, np.array(list(amounts.values())) * merits[rows], rows)
-    return candidates
+            cues.setdefault(factor, np.zeros(len(candidates)))[position] = amount
+    return cues
+
+
+def _date_cue(
+    query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore
+) -> dict[ScoreFactor, NDArray[np.float64]]:
+    """The boost for documents of the time that the query names."""
+    intent = query.intent
+    if not intent.date_ranges:
+        return {}
+    ordinals, inverse = np.unique(candidates.document_ordinals, return_inverse=True)
+    stored = [documents.get(ordinal) for ordinal in ordinals.tolist()]
+    boosts = [0.0 if document is None else intent.date_boost(document.effective_date) for document in stored]
+    return {"date": np.array(boosts)[inverse]}
 
 
 def _merits(query: AnalyzedQuery, candidates: Candidates) -> NDArray[np.float64]:
@@ -362,19 +415,6 @@ def _merits(query: AnalyzedQuery, candidates: Candidates) -> NDArray[np.float64]
     merits = np.minimum(1.0 / (1.0 + np.exp(exponents)) / FULL_CUE_SIMILARITY, 1.0)
     distances: NDArray[np.float64] = np.maximum(best - scores, 0.0)
     return merits * np.exp(-distances / CUE_DECAY_SCORE)
-
-
-def _add_date_feature(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:
-    """Add the boost for documents of the time that the query names."""
-    intent = query.intent
-    if not intent.date_ranges:
-        return candidates
-    ordinals, inverse = np.unique(candidates.document_ordinals, return_inverse=True)
-    stored = [documents.get(ordinal) for ordinal in ordinals.tolist()]
-    boosts = [0.0 if document is None else intent.date_boost(document.effective_date) for document in stored]
-    row_boosts = np.array(boosts)[inverse]
-    rows = np.flatnonzero(row_boosts)
-    return candidates.with_contribution("date", (row_boosts * _merits(query, candidates))[rows], rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,27 @@ async def test_a_time_lifts_nothing_above_what_answers(model: E5Embedder, questi
 
 
 @pytest.mark.parametrize(
+    ("question", "unrelated"),
+    [
+        ("When do I start my new job?", "I can't do gluten since last spring"),
+        ("¿Cuándo es el cumpleaños de mi madre?", "Lucía empieza segundo en septiembre."),
+        ("When is my dentist appointment?", "Paul visited us last week."),
+    ],
+)
+async def test_a_time_makes_no_sure_answer_of_what_is_about_something_else(
+    model: E5Embedder, question: str, unrelated: str
+) -> None:
+    index = await build_text_index([unrelated, "I take the tram to work.", "My sister lives in Graz."], model)
+    hits = await index.search(await analyze_query(index, model, question), SearchRequest(threshold=0.0))
+    assert next(hit.similarity for hit in hits if hit.text == unrelated) < 0.7
+
+
+async def test_a_time_makes_no_answer_of_what_is_none(model: E5Embedder) -> None:
+    texts = ["Paul visited us last week.", "My sister lives in Graz."]
+    assert await _found(model, "When do I start my new job?", texts) == []
+
+
+@pytest.mark.parametrize(
     ("question", "before", "after"),
     [
         ("Wo wohne ich?", "Ich wohne in Hamburg.", "Ich bin nach Wien gezogen."),
