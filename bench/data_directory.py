@@ -34,7 +34,9 @@ def main() -> None:
     options = argparse.ArgumentParser(prog="python -m bench.data_directory", description=__doc__)
     options.add_argument("--chunks", type=int, default=100_000)
     options.add_argument("--data", type=Path, required=True, help="a folder for the data directory, which is kept")
-    options.add_argument("--wait", type=float, default=720.0, help="seconds after the last search, in which old versions go")
+    options.add_argument(
+        "--wait", type=float, default=720.0, help="seconds after the last search, in which old versions go"
+    )
     chosen = options.parse_args()
     asyncio.run(_measure(chosen.data, chosen.chunks, chosen.wait))
 
