@@ -17,7 +17,7 @@ from bench.recall import DATA
 from pipeline.memory.formation.rule_based_extraction import extract_facts
 
 FOLDER = Path(__file__).parent.parent / "datasets" / "read_lists"
-SAMPLES = {"messages": 100, "assistant": 60, "mails": 60, "shapes": 60, "locomo": 150}
+SAMPLES = {"kinds": 150, "messages": 100, "assistant": 60, "mails": 60, "shapes": 60, "locomo": 150}
 _READ_ON = date(2026, 11, 23)
 _HASH_CHARS = 12
 

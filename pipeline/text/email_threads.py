@@ -1,5 +1,4 @@
-"""E-mails and comments to utterances: who wrote what, when, and without what they quote again or sign "
-"with."""
+"""E-mails, letters and comments to utterances: who wrote what, when, without what they quote again or sign with."""
 
 import re
 from collections.abc import Iterator
@@ -12,17 +11,24 @@ from pipeline.text.utterance import Utterance
 _SECTION = re.compile(
     r"^## (?P<who>[^\n]{1,200}?), (?P<on>\d{4}-\d{2}-\d{2})(?: \d{2}:\d{2} UTC)?[ \t]*$", re.MULTILINE
 )
-_FIELD = r"(?:From|Sent|Date|To|Cc|Bcc|Reply-To|Subject|Attachments)"
+_FROM = r"(?:From|De|Von|Da|Van|Fra|Fr\u00e5n|Od)"
+_SENT = r"(?:Sent|Date|Gesendet|Datum|Envoy\u00e9|Enviado|Fecha|Data|Inviato|Verzonden)"
+_FIELD = (
+    rf"(?:{_FROM}|{_SENT}|To|Cc|Bcc|Reply-To|Subject|Attachments|\u00c0|A|An|Para|Aan|Pour|Objet|Betreff|Asunto|"
+    rf"Assunto|"
+    r"Oggetto|Onderwerp)"
+)
 _ANY_FIELD = (
     rf"(?:{_FIELD}|Received|Organi[sz]ation|Sender|Importance|Priority|References|[A-Z][A-Za-z]*(?:-[A-Za-z\d]+)+)"
 )
-_LINE = rf"(?>[ \t>*]*{_ANY_FIELD}:[^\n]*\n(?:[ \t]+[^\s:][^\n]*\n)*)"
+_LINE = rf"(?>[ \t>*]*{_ANY_FIELD}[ \u00a0]?:[^\n]*\n(?:[ \t]+[^\s:][^\n]*\n)*)"
 """A field of a header with its continuation lines."""
 _FIELDS = re.compile(rf"^(?>(?:{_LINE}){{2,}})", re.MULTILINE)
 """A run of fields, matched as a whole: with the sender in the pattern the search would be quadratic."""
-_SENDER = re.compile(r"^[ \t>*]*From:[^\n]", re.MULTILINE)
+_SENDER = re.compile(rf"^[ \t>*]*{_FROM}[ \u00a0]?:[^\n]", re.MULTILINE)
 """Mail programs begin with the sender, what is extracted from a file with its subject."""
-_NAMED = re.compile(rf"^[ \t>*]*(?P<name>{_FIELD}):[* \t]*(?P<value>[^\n]*)$", re.MULTILINE)
+_WHO = re.compile(rf"^[ \t>*]*{_FROM}[ \u00a0]?:[* \t]*(?P<value>[^\n]*)$", re.MULTILINE)
+_WHEN = re.compile(rf"^[ \t>*]*{_SENT}[ \u00a0]?:[* \t]*(?P<value>[^\n]*)$", re.MULTILINE)
 _PERSON = r"(?:[^\W\d_][^\n,\d]{1,79}?|[^\s<>]+@[^\s<>]+)"
 _WROTE = re.compile(
     r"^[ \t]*(?:On|Am|Le|El) (?P<on>[^\n]{4,80}?(?: \d{1,2}[:.]\d{2}(?: ?[AaPp][Mm])?)?)(?:,| at| um| \u00e0)? (?:"
@@ -53,9 +59,21 @@ _QUOTED = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _ADDRESSED = re.compile(rf"^(?:{_ANY_FIELD}: [^\n]*\n?)+", re.MULTILINE)
 _SIGNED = re.compile(
     r"^(?:-- ?|_{3,}|(?:best|kind|warm)(?: regards| wishes)?,?|regards,?|cheers,?|thanks,?|thank you,?|sincerely,?|"
-    r"yours,?|sent from my [^\n]{1,40}|mit freundlichen gr\u00fc\u00dfen,?|viele gr\u00fc\u00dfe,?|cordialement,?|"
-    r"saludos,?)[ \t]*$",
+    r"yours,?|sent from my [^\n]{1,40}|(?:(?:mit|viele|liebe|beste|herzliche|freundlichen?|"
+    r"sch\u00f6ne) )+gr\u00fc(?:\u00dfen?|ssen?)"
+    r"(?: aus \w+)?,?|(?:bien )?cordialement,?|bisous,?|amiti\u00e9s,?|(?:un )?saludos?,?|un abrazo,?|besos,?|"
+    r"atentamente,?|"
+    r"(?:com os melhores )?cumprimentos,?|(?:um )?abra\u00e7os?,?|(?:muito )?obrigad[oa],?|(?:cordiali )?saluti,?|"
+    r"(?:met )?(?:vriendelijke )?groet(?:en|jes)?,?|(?:lots of |much )?love,?|(?:yours )?(?:sincerely|faithfully|"
+    r"truly),?|"
+    r"(?:with )?(?:many |best |kind |warm )?(?:regards|wishes),?|take care,?|xx?o?x?,?)[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
+)
+_SALUTATION = re.compile(
+    r"\s*(?:(?:Subject|Re|Betreff|Objet|Asunto|Assunto|Oggetto)[ \u00a0]?:[^\n]*\n\s*)?"
+    r"(?:Dear|Dearest|Hi|Hello|Hey|Hallo|Liebe[rs]?|Sehr geehrte[rs]?|Bonjour|Ch[e\u00e8]re?|Hola|Querid[oa]s?|"
+    r"Estimad[oa]s?|"
+    r"Ol\u00e1|Prezad[oa]s?|Car[oaie]|Gentile|Ciao|Beste|Lieve|Geachte)\b[^\n.:?]{0,50}[,!]?[ \t]*\n",
 )
 _FULL_NAME = re.compile(r"[A-Z][\w'-]+(?: (?:[A-Z][\w'-]*\.?|v[ao]n|de|da|del))*(?: [A-Z][\w'-]+)?")
 _ADDRESS = re.compile(r"\s*<[^>]*>\s*")
@@ -67,8 +85,7 @@ def parse_thread(text: str) -> list[Utterance]:
     >>> [(u.speaker, u.text) for u in parse_thread("From: Ann <a@b.c>\\nTo: Bob\\n\\nI moved.\\n")]
     [('Ann', '\\nI moved.\\n')]
     """
-    found = list(_parse_sections(text))
-    return found or list(_parse_mails(text))
+    return list(_parse_sections(text)) or list(_parse_mails(text)) or list(_parse_letter(text))
 
 
 def _parse_sections(text: str) -> Iterator[Utterance]:
@@ -88,12 +105,21 @@ def _parse_mails(text: str) -> Iterator[Utterance]:
     forwarded = _FORWARDED.search(text)
     own = text if forwarded is None else text[: forwarded.start()]
     for head, end in _with_ends([run for run in _FIELDS.finditer(own) if _SENDER.search(run[0])], own):
-        fields = {match["name"]: match["value"].strip() for match in _NAMED.finditer(head[0])}
-        on = _parse_mail_date(fields.get("Date") or fields.get("Sent") or "")
-        if _BULK.search(fields.get("From", "")) or _is_bulk(head[0], text[head.end() : end]):
-            yield Utterance(_name(fields.get("From", "")), "", head.end(), said_on=on)
+        sender, when = (match["value"] if (match := field.search(head[0])) else "" for field in (_WHO, _WHEN))
+        on = _parse_mail_date(when)
+        if _BULK.search(sender) or _is_bulk(head[0], text[head.end() : end]):
+            yield Utterance(_name(sender), "", head.end(), said_on=on)
             continue
-        yield from _mail_utterances(text, head.end(), end, _name(fields.get("From", "")), on)
+        yield from _mail_utterances(text, head.end(), end, _name(sender), on)
+
+
+def _parse_letter(text: str) -> Iterator[Utterance]:
+    """Return a letter without a header by the name below it."""
+    if (begin := _SALUTATION.match(text)) is None:
+        return
+    signed = next((match for match in _SIGNED.finditer(text, begin.end()) if _signer(text[match.end() :])), None)
+    if signed is not None:
+        yield Utterance(_signer(text[signed.end() :]), text[begin.end() : signed.start()], begin.end())
 
 
 def _is_bulk(header: str, body: str) -> bool:

@@ -12,22 +12,38 @@ from pipeline.text.english_nouns import RELATIVES, own_noun
 from pipeline.text.english_verbs import word_set
 from pipeline.text.utterance import Utterance
 
-_NAME = r"[^\W\d_][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){0,2}"
+_NAME = r"[^\W\d_][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){0,2}(?: \d{1,2}(?= ?[(:]))?"
 _STAMP = (
     r"(?P<stamp>[\[(][^\])\n]{1,40}[\])]\s*|"
     r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? )?\d{1,2}:\d{2}(?::\d{2})?\s*(?:[AaPp][Mm])?\s*[-\u2013]?\s+)?"
 )
 _TURN = re.compile(
-    rf"^[ \t]*(?:[-\u2022*] )?[*_]*{_STAMP}[*_]*(?P<name>{_NAME})[*_]*(?: ?\([^)\n]{{1,40}}\))?[*_]*(?::[*_]*[ \t]+|"
-    rf"\uff1a[ \t]*)"
+    rf"^[ \t]*(?:[-\u2022*] )?[*_]*{_STAMP}[*_]*(?P<name>{_NAME})[*_]*(?: ?\([^)\n]{{1,40}}\))?[*_]*"
+    rf"(?:[ \u00a0\u202f]?:[*_]*[ \t]+|\uff1a[ \t]*)"
     r"(?P<said>\S.*)$"
 )
 _IRC_TURN = re.compile(rf"^[ \t]*{_STAMP}<[@+~&% ]?(?P<name>[^\s<>/]{{1,30}})>[ \t]+(?P<said>\S.*)$")
+_TAB_TURN = re.compile(r"^(?P<stamp>\d{1,2}:\d{2})\t(?P<name>[^\t\n]{1,30})\t(?P<said>\S.*)$")
+_CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?: ?[AaPp][Mm])?"
+_DAY = (
+    r"(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}(?:[./]\d{2,4})?|[A-Z][a-z]{2,8}\.? \d{1,2}(?:, \d{4})?|"
+    r"\d{1,2} [A-Z][a-z]{2,8}\.?(?: \d{4})?)"
+)
+_AGO = r"(?:\d{1,2}|an?) ?(?:m|min|h|hr|d|w|wk|mo|y|yr|minute|hour|day|week|month|year)s?\.?(?: ago)?"
 _HEADED = re.compile(
-    rf"^(?P<name>{_NAME})(?: APP)?(?:[ \t]+(?:[\u2014-] )?)(?:(?:Today|Yesterday|Heute|Gestern|[\d/.]+) (?:at |um )?)?"
-    r"\[?\d{1,2}:\d{2}(?: ?[AaPp][Mm])?\]?[ \t]*$"
+    rf"^(?P<name>{_NAME})(?: APP)?(?:[ \t]+(?:[\u2014-] )?)(?:(?:Today|Yesterday|Heute|Gestern|{_DAY}),? (?:at |um )?)?"
+    rf"\[?{_CLOCK}\]?[ \t]*$"
 )
 """A name and a time above what is said, as Slack and Discord copy it."""
+_POSTED = re.compile(
+    rf"^(?:\[[^\]\n]*\d:\d\d[^\]\n]*\] (?P<last>{_NAME}), (?P<first>{_NAME})|"
+    rf"(?P<written>{_NAME}), \[(?:{_DAY},? )?{_CLOCK}\]|"
+    rf"(?:r/\w+ [\u2022\u00b7] )?(?:Posted by )?u/(?P<member>[\w-]+)(?: OP)?(?: [\u2022\u00b7])? {_AGO}|"
+    rf"(?P<shown>{_NAME}) @\w+ \u00b7 (?:{_DAY}|{_AGO})|by (?P<poster>[\w.-]+) \u00bb [^\n]{{4,40}})[ \t]*$"
+)
+"""Headings of Teams, Telegram, Reddit, X and forums."""
+_QUOTING = re.compile(r"^(?P<name>[\w.-]{2,30}) (?:wrote|said|schrieb|a \u00e9crit|escribi\u00f3):[ \t]*$")
+"""Begin of a quotation in a forum, up to the next blank line."""
 _COPIED = re.compile(r" APP\b|\d ?[AaPp][Mm]\b|\b(?:Today|Yesterday|Heute|Gestern|at|um) |[\d/.]+ \[?\d|[\[\u2014]")
 """What only a copied heading has; a diary too has words with a time, such as `Gym 8:00`."""
 _PERSONAL = re.compile(
@@ -35,8 +51,20 @@ _PERSONAL = re.compile(
     r"vivo|tengo)\b|[\u3040-\u30ff\u6211]",
     re.IGNORECASE,
 )
-_WRITER = frozenset({"user", "human", "me", "customer", "client"})
-_MACHINE = word_set("assistant ai bot system tool chatgpt claude model developer function")
+_OWN = re.compile(
+    r"\b(?:I|I['\u2019]\w+|me|my|we|our|us|ich|mein\w{0,2}|wir|je|j['\u2019]\w+|mon|ma|mes|nous|yo|mi|mis|soy|vivo|"
+    r"tengo)\b|"
+    r"[\u3040-\u30ff\u6211]",
+    re.IGNORECASE,
+)
+_WRITER = word_set(
+    "user human me customer client utilisateur nutzer benutzer usuario usu\u00e1rio utente gebruiker u\u017cytkownik "
+    "u\u017eivatel \u30e6\u30fc\u30b6\u30fc \u7528\u6237 ich moi yo kunde kundin cliente klant"
+)
+_MACHINE = word_set(
+    "assistant ai bot system tool chatgpt claude gemini copilot model developer function agent support representative "
+    "operator assistent asistente assistente \u30a2\u30b7\u30b9\u30bf\u30f3\u30c8 \u52a9\u624b"
+)
 _NOT_NAMES = word_set(
     "note notes status title date summary todo warning example price name email phone address tip info important "
     "subject from to cc bcc sent re fw fwd question answer q a ps p.s step version author owner deadline update "
@@ -45,8 +73,13 @@ _NOT_NAMES = word_set(
     "tuesday wednesday thursday friday saturday sunday january february march july september october november december "
     "what why how who where when plan mood sleep food work weight todos done doing blocked next yesterday today "
     "tomorrow breakfast brunch lunch dinner supper snack meeting standup morning noon afternoon evening night present "
-    "absent blockers journal diary log debug trace warn fatal critical notice"
+    "absent blockers journal diary log debug trace warn fatal critical notice type priority status assignee reporter "
+    "venue objet betreff asunto assunto oggetto reddit twitter instagram facebook linkedin github youtube website blog "
+    "wifi pin code pros cons ingredients requirements skills education experience summary languages objective "
+    "decided agreed actions minutes apologies chair tbd faq quote source credit photo caption update edit tl;dr tldr"
 )
+_ABSTRACT = re.compile(r"\w{2,}(?:[ts]ion|ness|ings?|logy|graphy|ship|ware)s?$", re.IGNORECASE)
+"""Endings of nouns that are no names."""
 _CHANNEL = re.compile(r"#[\w-]+$")
 _MIN_TURN_SHARE = 0.6
 """Least share of a text's lines that begin with a small name where it is read as a chat."""
@@ -144,7 +177,7 @@ def _transcript(text: str) -> list[Utterance]:
     found = []
     asked: str | None = None
     for name, start, end, on in turns:
-        if name.casefold() in _MACHINE:
+        if _is_machine(name):
             asked = text[start:end]
             continue
         speaker = None if name.casefold() in _WRITER else name
@@ -156,6 +189,7 @@ def _transcript(text: str) -> list[Utterance]:
 def _turns(text: str) -> list[_Turn]:
     """Lines without a name belong to the turn before them."""
     turns: list[_Turn] = []
+    interrupted: str | None = None
     position = 0
     lines = text.splitlines(keepends=True)
     heads = Counter(head["name"] for line in lines if (head := _HEADED.match(line.rstrip("\r\n"))))
@@ -163,7 +197,9 @@ def _turns(text: str) -> list[_Turn]:
     named = [_TURN.match(line.rstrip("\r\n")) for line in lines]
     handles = _chat_handles(lines, named)
     for line, turn in zip(lines, named, strict=True):
-        spoken = None if is_markup else _IRC_TURN.match(line.rstrip("\r\n"))
+        end = position + len(line)
+        written = line.rstrip("\r\n")
+        spoken = _TAB_TURN.match(written) or (None if is_markup else _IRC_TURN.match(written))
         match = spoken or turn
         if match and (
             _is_speaker_name(match["name"])
@@ -171,18 +207,36 @@ def _turns(text: str) -> list[_Turn]:
             or ((spoken or match["stamp"]) and _is_handle(match["name"]))
         ):
             on = parse_calendar_day(match["stamp"]) if match["stamp"] else None
-            turns.append((match["name"], position + match.start("said"), position + len(line), on))
+            turns.append((match["name"], position + match.start("said"), end, on))
+        elif (poster := _poster(written)) is not None:
+            turns.append((poster, end, end, parse_calendar_day(written)))
         elif (
-            (head := _HEADED.match(line.rstrip("\r\n")))
+            (head := _HEADED.match(written))
             and (_is_speaker_name(head["name"]) or (_COPIED.search(head[0]) and _is_handle(head["name"])))
             and (_COPIED.search(head[0]) or max(heads.values()) > 1 or (len(heads) > 1 and " " in head["name"]))
         ):
-            turns.append((head["name"], position + len(line), position + len(line), None))
+            turns.append((head["name"], end, end, parse_calendar_day(written)))
+        elif turns and (quoting := _QUOTING.match(written)) is not None:
+            interrupted = turns[-1][0]
+            turns.append((quoting["name"], end, end, None))
+        elif turns and interrupted is not None and not written.strip():
+            turns.append((interrupted, end, end, None))
+            interrupted = None
         elif turns:
             name, start, _, on = turns[-1]
-            turns[-1] = (name, start, position + len(line), on)
-        position += len(line)
+            turns[-1] = (name, start, end, on)
+        position = end
     return turns
+
+
+def _poster(line: str) -> str | None:
+    """Return who is named by the heading of a message or a post."""
+    match = _POSTED.match(line)
+    if match is None:
+        return None
+    if match["last"] is not None:
+        return f"{match['first']} {match['last']}"
+    return str(match["written"] or match["member"] or match["shown"] or match["poster"])
 
 
 def _chat_handles(lines: list[str], named: list[re.Match[str] | None]) -> frozenset[str]:
@@ -211,15 +265,20 @@ def _is_handle(name: str) -> bool:
     return " " not in name and name.casefold() not in _NOT_NAMES
 
 
+def _is_machine(name: str) -> bool:
+    """Return whether an assistant speaks, or somebody in its place: `Agent Kelly`."""
+    return name.casefold().split()[0] in _MACHINE
+
+
 def _is_speaker_name(name: str) -> bool:
     folded = name.casefold()
-    if folded in _NOT_NAMES or folded.split()[0] in _NOT_NAMES:
+    first, *others = folded.split()
+    if folded in _WRITER | _MACHINE:
+        return True
+    if first in _NOT_NAMES or _is_field(folded) or _ABSTRACT.fullmatch(folded):
         return False
-    return (
-        folded in _WRITER
-        or folded in _MACHINE
-        or all(word[0].isupper() or not word[0].isascii() for word in name.split())
-    )
+    words = [word for word in name.split() if not (others and word.isdigit())]
+    return all(word[0].isupper() or not word[0].isascii() for word in words)
 
 
 def _is_transcript(text: str, turns: list[_Turn]) -> bool:
@@ -227,10 +286,12 @@ def _is_transcript(text: str, turns: list[_Turn]) -> bool:
     if text[: turns[0][1]].strip().count("\n") > 3:
         return False
     names = Counter(name for name, *_ in turns)
-    roles = {name.casefold() for name in names}
-    if roles & _WRITER and roles & _MACHINE and roles <= _WRITER | _MACHINE:
+    is_answered = any(map(_is_machine, names))
+    if is_answered and any(name.casefold() in _WRITER for name in names):
         return True
-    personal = sum(1 for _, start, end, _ in turns if _PERSONAL.search(text, start, end))
+    # What is listed once each, such as `Files: choose yours`, speaks of the reader.
+    spoken = _PERSONAL if max(names.values()) > 1 or len(turns) == 1 else _OWN
+    personal = sum(1 for _, start, end, _ in turns if spoken.search(text, start, end))
     if not personal and not all(_is_stamped(text, start) for _, start, _, _ in turns):
         return False
     if len(turns) == 1:

@@ -50,7 +50,7 @@ _MOVED_TO = "|".join(
 )
 _BARE_DAY = re.compile(
     rf"\b(?P<before>on|until|till|by|since|coming|arriving|leaving|{_MOVED_TO}) (?P<day>{_DAY})"
-    r"(?P<part> morning| afternoon| evening| night)?\b(?!s)"
+    rf"(?P<part> morning| afternoon| evening| night)?\b(?!s|,? (?:the )?(?:\d|{_MONTH}))"
 )
 _ABSOLUTE = re.compile(
     rf"\b(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})\b|"

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pipeline.memory.formation.pasted_material import begins_role_play, blank_pasted
+from pipeline.memory.grammar.speaker_context import TEAM
 from pipeline.text.speaker_attribution import parse_utterances
 from pipeline.text.utterance import Utterance
 
@@ -32,7 +33,8 @@ _BOILERPLATE = re.compile(
 )
 """Titles of texts that nobody says."""
 _LEGAL = re.compile(
-    r"\b(?:shall|hereby|herein|hereof|hereunder|thereof|licensee|licensor|warrant(?:y|ies)|liabilit(?:y|ies)|indemnif\w+|pursuant|"
+    r"\b(?:shall|hereby|herein|hereof|hereunder|thereof|licensee|licensor|warrant(?:y|ies)|liabilit(?:y|ies)|"
+    r"indemnif\w+|pursuant|"
     r"notwithstanding|terms and conditions|all rights reserved|redistribut\w+|sublicens\w+|governing law)\b",
     re.IGNORECASE,
 )
@@ -50,26 +52,65 @@ class Passage:
 _MINUTES = re.compile(
     r"\s*#* *(?:minutes|meeting notes|notes from the meeting|protocol)\b"
     r"(?= *(?:\n|\Z|[:,(\u2013\u2014-]|\w+day\b|(?:of|from|for|on) (?!my\b))|[^.!?\n]{0,60}\d)|"
-    r"(?:[^\n]*\n){0,4}[*_# ]*(?:(?:attendees|participants|in attendance)[*_]*:|present[*_]*:(?=[^\n.]*(?:,|\n)))",
+    r"\s*#* *(?:(?:besprechungs|sitzungs)?protokoll|acta de|compte[ -]rendu|proc\u00e8s-verbal|verbale|ata d[aeo]|"
+    r"notulen|"
+    r"\u8b70\u4e8b\u9332|(?:\u6253\u3061\u5408\u308f\u305b|\u4f1a\u8b70)\u30e1\u30e2)[^.!?\n]{0,60}(?:\n|\Z)|"
+    r"(?:[^\n]*\n){0,4}[*_# ]*(?:(?:attendees|participants|in attendance|anwesend|teilnehmer|asistentes|presentes|"
+    r"pr\u00e9sents|presenti|aanwezig)[*_]*:|\u53c2\u52a0\u8005[:\uff1a]|present[*_]*:(?=[^\n.]*(?:,|\n)))",
     re.IGNORECASE,
 )
+_PUBLIC = re.compile(
+    r"^(?:(?:Dear|Hello|Hi|Liebe|Sehr geehrte|Ch[e\u00e8]r\w*|Estimad[oa]s|Querid[oa]s|Car[oi]s?) (?:parents|readers|"
+    r"members|customers|neighbou?rs|residents|families|students|guests|patients|supporters|volunteers|Eltern|"
+    r"Mitglieder|"
+    r"Kund\w+|Leser\w+|Nachbar\w+|clients|membres|voisins|familias|padres|clientes|vecinos|pais|s\u00f3cios|"
+    r"genitori)\b)|"
+    r"\b[Oo]ur (?:customers|guests|members|patients|pupils|students|readers|visitors|residents|employees|services|"
+    r"products|"
+    r"shop|store|(?:opening |office )?hours|website|newsletter|policy|community)\b",
+    re.MULTILINE,
+)
+"""Whom an institution addresses, and what is its own."""
+_TO_TEAM = re.compile(
+    r"^[ \t]*(?:hi|hello|hey|dear|hallo|liebes?|bonjour|hola|ol\u00e1|ciao) (?:all|team|everyone|everybody|folks|"
+    r"colleagues|zusammen|"
+    r"kolleg\w+|\u00e0 tous|equipo|equipa|tutti)\b",
+    re.MULTILINE | re.IGNORECASE,
+)
+_TITLES = re.compile(r" (?:Monthly|Weekly|Newsletter|News|Bulletin|Gazette|Newspaper)$")
+_INSTITUTION = re.compile(
+    r"[*_# ]*(?P<name>(?:[^\W\d_a-z][\w.'&-]*|of|the|and|&|for|de|des?|la|der|f\u00fcr)(?: (?:[^\W\d_a-z][\w.'&-]*|"
+    r"of|the|and|&|"
+    r"for|de|des?|la|der|f\u00fcr)){0,7})[*_]*\s*(?:\n|\Z)"
+)
+_INSTITUTIONS = re.compile(
+    r"(?:school|college|university|academy|library|museum|association|society|club|council|committee|hospital|clinic|"
+    r"practice|church|hotel|restaurant|caf\u00e9|cafe|bakery|bank|company|inc|ltd|llc|gmbh|group|studio|shop|store|"
+    r"cent(?:re|"
+    r"er)|foundation|institute|team|kita|schule|verein|praxis|gemeinde|kindergarten|\u00e9cole|mairie|escuela|colegio|"
+    r"ayuntamiento|escola|clube|scuola|comune)\b",
+    re.IGNORECASE,
+)
+_FORM = re.compile(
+    r"^[*_# ]*(?:Patient(?:in)?|Client|Tenant|Employee|Applicant|Passenger|Guest|Student|Pupil|Resident|Insured|"
+    r"Candidate)"
+    r"(?: name|'s name)?[*_]*: *(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: (?-i:[^\W\d_a-z][^\W\d_A-Z])[\w'-]*){1,2})",
+    re.MULTILINE,
+)
+"""A form's field of whom its other fields are about."""
 _CALLER = re.compile(
     r"\W*(?:(?:hi|hey|hello|hiya)\b[\w ,!]{0,20}?\b)?(?:it'?s|this is) (?:your )?"
     r"(?P<who>mum|mom|dad|mother|father|grandma|grandpa|granny|nana)\b(?=$|[.,!]| here| again)",
     re.IGNORECASE,
 )
 """Who has left the message that the user keeps: `Hey it's mum, I'm at the airport`."""
-TEAM = "The team"
-"""Who `we` is in minutes."""
 
 
 def find_passages(text: str, document_type: str = "text") -> Iterator[Passage]:
     """Yield what a document says and who says it; nothing for boilerplate."""
     utterances = parse_utterances(text)
-    if _MINUTES.match(text) and len(utterances) == 1:
-        utterances = [replace(utterances[0], speaker=TEAM, is_chat=False)]
-    if len(utterances) == 1 and utterances[0].speaker is None and (caller := _CALLER.match(text)) is not None:
-        utterances = [replace(utterances[0], speaker=caller["who"].capitalize())]
+    if len(utterances) == 1 and (speaker := _named_in(text, utterances[0])) is not None:
+        utterances = [replace(utterances[0], speaker=speaker, is_chat=False)]
     is_attributed = len(utterances) > 1 or any(
         utterance.speaker is not None or utterance.is_chat for utterance in utterances
     )
@@ -79,12 +120,35 @@ def find_passages(text: str, document_type: str = "text") -> Iterator[Passage]:
             continue
         in_role = in_role or (utterance.is_chat and utterance.speaker is None and begins_role_play(utterance.text))
         is_speech = is_attributed if document_type not in SPOKEN_TYPES else is_attributed or is_note(utterance.text)
-        if document_type not in SPOKEN_TYPES and utterance.speaker is None:
+        if utterance.speaker is None and (document_type not in SPOKEN_TYPES or _PUBLIC.search(utterance.text)):
             is_speech = False
         if not is_speech and is_legal(utterance.text):
             continue
         spoken = replace(utterance, text=blank_pasted(utterance.text)) if is_speech else utterance
         yield Passage(spoken, is_speech)
+
+
+def _named_in(text: str, said: Utterance) -> str | None:
+    """Return who speaks in a text without turns: minutes, an institution, a caller; or whom a form is about."""
+    if _MINUTES.match(text):
+        return TEAM
+    if said.speaker is None and (caller := _CALLER.match(text)) is not None:
+        return caller["who"].capitalize()
+    if said.speaker is None and (form := _FORM.search(text)) is not None and not _FIRST.search(text):
+        return form["who"]
+    named = _INSTITUTION.match(text.lstrip())
+    is_institution = named is not None and _INSTITUTIONS.search(named["name"]) and _PUBLIC.search(text)
+    return _TITLES.sub("", named["name"]) if named is not None and is_institution else None
+
+
+def team_of(said: Utterance) -> str | None:
+    """Return who `we` is in a mail to a team.
+
+    >>> team_of(Utterance("Ann", "Hi all,\\nwe drop Windows 10.", 0))
+    "Ann's team"
+    """
+    is_to_team = said.speaker is not None and not said.is_chat and _TO_TEAM.search(said.text) is not None
+    return f"{said.speaker}'s team" if is_to_team else None
 
 
 def may_be_users(document_type: str, *, is_synced: bool) -> bool:

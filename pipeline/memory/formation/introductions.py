@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from pipeline.memory.grammar.message_text import NUMBER
 from pipeline.text.english_nouns import KIN
+from pipeline.text.english_verbs import BASES, word_set
 
 _BEGIN = re.compile(
     r"^(?:[\w' -]{2,24}: )?(?:(?:hi|hey|hello|hiya|heya|yo)(?: (?:there|all|everyone|everybody))?[,!.]? )?"
@@ -16,7 +17,8 @@ _NAME_IN_SMALL_LETTERS = re.compile(r"[a-z][\w'-]{2,}$")
 _AGE = re.compile(r"(?:aged? )?(?P<years>1[3-9]|[2-9]\d)(?: ?(?:years old|yrs? old|yo|y/o))?$", re.IGNORECASE)
 _ROLE = re.compile(
     r"(?!not\b|so\b|your?\b|sure\b)(?P<article>an? |the )?(?P<role>(?:[\w&/-]+ ){0,3}?(?!bett|oth|nev|eith|sob|eag)"
-    r"[a-z]*(?:[a-z]{2}er|[td]or|ist|yst|ian|(?<!import)(?<!toler)ant|dent|nurse|midwife|chef|cook|pilot|coach|vet|clerk|lead|"
+    r"[a-z]*(?:[a-z]{2}er|[td]or|ist|yst|ian|(?<!import)(?<!toler)ant|dent|nurse|midwife|chef|cook|pilot|coach|vet|"
+    r"clerk|lead|"
     r"mechanic)"
     r"(?: (?:at|for|in|with|from|of|by) .+)?)$",
     re.IGNORECASE,
@@ -34,7 +36,23 @@ _FAMILY = re.compile(
     r"brothers|sisters|boys|girls|siblings|rabbits|horses)\b.*)$",
     re.IGNORECASE,
 )
+_NEXT_MEETING = re.compile(r"Next meeting(?: is)?(?: on)?:? (?P<when>(?:\w+day,? )?(?:the )?\d.*)$", re.IGNORECASE)
+_TASK = re.compile(
+    r"@?(?P<who>[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2})(?: to |: | [\u2013-] | (?:->|"
+    r"\u2192) )(?:to )?(?P<verb>[a-z]+)(?P<rest>.*)$"
+)
+"""Who has to do what: `Clive: book the hall`, `Sofia to write to Ann`."""
+_ORDERS = BASES | word_set(
+    "book renew ask check send review prepare order fix update schedule write draft contact arrange organize organise "
+    "set create add remove share follow confirm collect look talk invite file submit clean repair publish test"
+)
 _OWN_CLAUSE = re.compile(r"(?:and |but |so )?(?P<clause>(?:I|I['\u2019]\w+|my|we|our) \S.*)$")
+_HABIT = re.compile(r"(?:live|work|study|speak|play|teach|love|hate|prefer|grew|moved)\b(?! ?,)", re.IGNORECASE)
+_AGED = re.compile(
+    rf"(?P<before>.*?\b)(?P<who>(?:my|our) (?:{'|'.join(sorted(KIN))}) [A-Z][\w'-]+) \((?P<age>\d{{1,2}})\)"
+    rf"(?P<rest> [a-z].*)$"
+)
+"""A relative with their age: `my daughter Mia (6) won't eat`."""
 _COMMA = re.compile(r", (?:and )?(?![^(]*\))")
 _LIVES_WITH = re.compile(
     r"^(?P<home>(?:.*?\b)?(?P<who>I|we) live (?:in|near|outside) [\w' -]{2,40}?)(?P<kin> with (?:my|our) [^,;.!?]+?)"
@@ -56,7 +74,22 @@ def separate_statements(sentence: str) -> list[str]:
         return []
     if (shared := _LIVES_WITH.match(sentence)) is not None:
         return [f"{shared['home']}{shared['rest']}", f"{shared['who']} live{shared['kin']}"]
+    if (aged := _AGED.match(sentence)) is not None:
+        return [f"{aged['before']}{aged['who']}{aged['rest']}", f"{aged['who']} is {aged['age']} years old"]
     return _introduction(sentence.rstrip(" .!"))
+
+
+def assigned(item: str) -> list[str]:
+    """Return what an action item of minutes says.
+
+    >>> assigned("Clive: book the hall by 15 Sept"), assigned("Sofia to write to Ann"), assigned("Water: off")
+    (['Clive is to book the hall by 15 Sept'], ['Sofia is to write to Ann'], [])
+    """
+    if (meeting := _NEXT_MEETING.match(item)) is not None:
+        return [f"The team's next meeting is on {meeting['when']}"]
+    match = _TASK.match(item)
+    is_order = match is not None and match["verb"] in _ORDERS
+    return [f"{match['who']} is to {match['verb']}{match['rest']}"] if match is not None and is_order else []
 
 
 def _introduction(sentence: str) -> list[str]:
@@ -94,7 +127,9 @@ def _readings(part: str) -> Iterator[str]:
     if (age := _AGE.match(part)) is not None:
         yield f"I'm {age['years']}"
     if _PARENT.match(part) or _STATE.match(part):
-        yield f"I'm {part}"
+        yield f"I was {part.lower()[:4]}{part[4:]}" if part[:5].lower() == "born " else f"I'm {part}"
+    if _HABIT.match(part):
+        yield f"I {part[:1].lower()}{part[1:]}"
     if (family := _FAMILY.match(part)) is not None:
         yield f"I have {family['had']}"
     if (role := _ROLE.match(part)) is not None:

@@ -9,12 +9,12 @@ from itertools import chain, islice
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.formation.answers import answered
-from pipeline.memory.formation.document_voice import Passage, find_passages, is_planted, may_be_users
-from pipeline.memory.formation.introductions import separate_statements
+from pipeline.memory.formation.document_voice import Passage, find_passages, is_planted, may_be_users, team_of
+from pipeline.memory.formation.introductions import assigned, separate_statements
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.instructions import to_be_remembered
 from pipeline.memory.grammar.sentence_splitter import join_continued, split_sentences
-from pipeline.memory.grammar.speaker_context import SpeakerContext
+from pipeline.memory.grammar.speaker_context import TEAM, SpeakerContext
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
 from pipeline.memory.languages.profiles import continues
 from schemas.events import Relation
@@ -124,6 +124,7 @@ def _speaker_context(
         utterance.said_on or reference_date,
         is_date_assumed=is_date_assumed and not has_own_date,
         is_speech=passage.is_speech,
+        group=team_of(utterance),
     )
 
 
@@ -145,7 +146,11 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
         start, end = (None, None) if offset is None else (offset + sentence.start, offset + sentence.end)
         said = to_be_remembered(sentence.text) if passage.is_speech else sentence.text
         answers = answered(asked, said)
-        separate = [] if answers or not passage.is_speech else separate_statements(said)
+        is_done = passage.utterance.text[: sentence.start].lower().endswith("[x] ")
+        if is_done and passage.utterance.speaker == TEAM:
+            continue
+        tasks = assigned(said) if passage.utterance.speaker == TEAM else []
+        separate = tasks or ([] if answers or not passage.is_speech else separate_statements(said))
         for text in answers or separate or [said]:
             yield _Spoken(SaidSentence(text, context, discourse, is_answer=bool(answers)), start, end)
         asked = ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import OTHERS, Clause, find_clauses, is_first, without_addition
 from pipeline.memory.grammar.english_parser import parsed
-from pipeline.memory.grammar.instructions import split_instruction
+from pipeline.memory.grammar.instructions import reason_of_request, split_instruction
 from pipeline.memory.grammar.message_text import normalize_message
 from pipeline.memory.grammar.opening_names import restore_name
 from pipeline.memory.grammar.own_fields import own_field
@@ -56,6 +56,8 @@ _IDENTITY = re.compile(
     re.IGNORECASE,
 )
 """What somebody calls their own, whatever the parser takes the value for: `my favourite food is grilled sardines`."""
+_NO_SENTENCE = re.compile(r" = |^[\w ./-]{2,25}: ?[\W\d_]*$|^(?:[A-Z][\w.-]*,? )+[A-Z][\w-]*, [A-Z][\w-]*$")
+"""Fields and lists of names in any language."""
 _SAME_DAY = re.compile(r"\b(?:on )?(?:the|that) (?:very )?same day\b")
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 
@@ -118,13 +120,15 @@ def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_M
 
 def _stated_as_such(said: SaidSentence, text: str) -> tuple[str, DetectedFact | None]:
     """Return a field of the user, or what the user asks of every answer, and the sentence without it."""
-    is_users = said.context.is_speech and said.context.speaker is None
-    if not is_users:
+    context = said.context
+    if not context.is_speech or context.is_chat > (context.speaker is None):
         return text, None
     if (stated := own_field(said.text, said.context.speaker_name)) is not None:
         dates = resolve_dates(stated, said.context.reference_date_for(is_first_person=True))
         return "", DetectedFact(dates.text, is_static(dates.text), dates.date_ranges)
-    rest, asked = split_instruction(text)
+    rest, asked = split_instruction(text) if context.speaker is None else (text, None)
+    if asked is None and (reason := reason_of_request(text)) is not None:
+        return reason, None
     return rest, None if asked is None else DetectedFact(asked, is_static=True)
 
 
@@ -175,14 +179,15 @@ def _is_parsable(text: str) -> bool:
 def _foreign_fact(said: SaidSentence, text: str) -> list[DetectedFact]:
     profile = detect_language(text)
     # The mark of a question is gone from a message that is made ready for the parser.
-    if profile is None or not said.context.is_speech or QUESTION_MARK.search(said.text):
+    if profile is None or _NO_SENTENCE.search(text) or not said.context.is_speech or QUESTION_MARK.search(said.text):
         return []
     stated = profile.without_opening(text).rstrip(_END)
     is_introduction = profile.is_introduction(stated)
     if not (is_introduction or states_personal_fact(stated, profile, is_note=said.context.is_note)):
         return []
+    said_by = "" if said.context.is_group else f"{said.context.speaker_name}: "
     return [
-        DetectedFact(f"{said.context.speaker_name}: {part}", is_introduction or is_permanent(part, profile))
+        DetectedFact(f"{said_by}{part}", is_introduction or is_permanent(part, profile))
         for part in profile.statements(stated)
     ]
 
@@ -203,7 +208,7 @@ def _facts_of(
         if refusal(clause, context, has_antecedent=person is not None) is None:
             value = worth(clause, context)
             if value.score >= min_worth:
-                referents = Referents(context.speaker_name, person)
+                referents = Referents(context.speaker_name, person, context.group)
                 facts.append(_to_fact(clause, context, referents, value, discourse.day))
         _remember_person(clause, context, discourse, is_resolved=is_resolved)
     if not clauses or is_question:

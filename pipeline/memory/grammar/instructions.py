@@ -16,7 +16,7 @@ _BEGIN = (
 )
 _NAMED = re.compile(
     rf"{_BEGIN}(?:always |just |you can |don't call me \w+,? (?:it'?s|but|call me) )*"
-    rf"(?:call me |(?<=it's )|(?<=its ))(?P<name>{_TITLE}(?-i:[A-Z])\w+)(?:, [^,]{{3,40}})?$",
+    rf"(?:call me |(?<=it's )|(?<=its ))(?P<name>{_TITLE}(?-i:[A-Z])\w+|(?<=now on call me )\w+)(?:, [^,]{{3,40}})?$",
     re.IGNORECASE,
 )
 _WANTED = re.compile(
@@ -47,6 +47,7 @@ _ASKING = re.compile(
 )
 """Begin of an instruction within a sentence."""
 _REASON = re.compile(r"(?:,| because\b| since\b| as(?= I\b))[^,]*\b(?:I|I'm|it's|that's)\b.*$")
+_OWN_REASON = re.compile(r"(?:, |\b(?:because|since) )(?P<own>(?:I'm|I've|my) \S.*)$")
 _POLITE = re.compile(r",? please$", re.IGNORECASE)
 _AGAIN = re.compile(r"(?<=\w),? and (?:keep|make|put|write) it\b", re.IGNORECASE)
 """A second wish about the same answers: `answer in German, and keep it short`."""
@@ -99,6 +100,17 @@ def _is_own_habit(before: str, order: str) -> bool:
     return _OWN_CLAUSE.search(before) is not None and not (_REQUEST.search(order) or _MANNER.search(order))
 
 
+def reason_of_request(text: str) -> str | None:
+    """Return why somebody asks for something, where they say it of themselves.
+
+    >>> reason_of_request("Please write to Bo, since I'm on leave")
+    "I'm on leave"
+    """
+    reason = _OWN_REASON.search(text)
+    is_request = re.search(rf"\bplease\b|^{_POLITELY}", text, re.IGNORECASE) is not None
+    return reason["own"] if is_request and reason is not None and not text.rstrip().endswith("?") else None
+
+
 def split_instruction(text: str) -> tuple[str, str | None]:
     """Split an instruction off a sentence.
 
@@ -106,7 +118,8 @@ def split_instruction(text: str) -> tuple[str, str | None]:
     ('I write in Dutch', 'User asks: answer in English')
     """
     if (whole := find_instruction(text)) is not None:
-        return "", whole
+        reason = _OWN_REASON.search(text)
+        return "" if reason is None else reason["own"], whole
     for match in _ASKING.finditer(text):
         asked = find_instruction(text[match.end() :])
         if asked is not None and not _is_own_habit(text[: match.start()], text[match.end() :]):

@@ -25,13 +25,16 @@ _OPENING = re.compile(
     r"another|some|good|great|bad|sad|fun|random|minor|tiny|status) )*(?:update|news|correction|edit|note|fact|"
     r"reminder|heads[ -]up|ps|p\.s\.?|journal|diary|log|action|decision|result|all|team|everyone|folks)(?= ?[:,-])|"
     r"dear diary|note to self|so?rry late reply|(?:\d{1,2}\.? (?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|"
-    r"dec)[a-z]*|(?:mon|tues|wednes|thurs|fri|satur|sun)day)(?= ?[.:])|good news|bad news)"
+    r"dec)[a-z]*|(?:mon|tues|wednes|thurs|fri|satur|sun)day)(?= ?[.:])|good news|bad news|"
+    r"(?:need to )?remember(?= ?:)|(?:quick )?heads[ -]up(?= i\b)|(?:morning|evening|afternoon)(?=[,!])|"
+    r"(?:i )?should (?:add|mention) that|me (?:but|and)\b[^,]{0,30}(?=, i\b))"
     r"(?: (?:so much|a lot|a bunch|a ton|again|there|"
     r"all|guys|everyone|everybody|team))?(?:[,!.:;\s\u2013\u2014-]+|$))+",
     re.IGNORECASE,
 )
 _TRAILING = re.compile(
-    r"(?:[\s,.!;-]*(?<![\w'])(?:lol|lmao|haha\w*|hehe|thanks|thank you|thx|tho|though|y'?know|you know|btw|by the way|"
+    r"(?:[\s,.!;-]*(?<![\w'])(?:lol|lmao|haha\w*|hehe|thanks|thank you|thx|tho|though|just so you know|y'?know|"
+    r"you know|btw|by the way|"
     r"(?:nice|good|great|pleased|lovely) to meet (?:you|u|y'?all|everyone)(?: all)?|"
     r"tbh|ngl|honestly|i swear|for sure|actually|\(?:[-']?[()DPp/|]|[;:]-?[()DPp]|xd|xx+|<3|\U0001f300|"
     r"[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f])(?![\w']))+(?=[.!\u2026\s]*$)",
@@ -158,7 +161,7 @@ _STATE = re.compile(
     r"(?!going to be an? )(?:not |still |finally |now |already )*"
     rf"(?:going to \w+|an? (?:(?:huge|big|real) )?fan of \w|(?:excited|interested|pregnant|{_STATES})(?=$|[ ,]))"
 )
-_LIKES = r"(?:prefer|hate|own|(?:love|like)(?! (?:the|this|that|it|your|how|an?)\b))"
+_LIKES = r"(?:prefer|hate|own|(?:love|like)(?! (?:\d|the|this|that|it|your|how|an?)\b))"
 _OFTEN = r"(?:always|never|usually|mostly|rarely|hardly ever)"
 _PRESENT = re.compile(
     rf"(?:can't \w+|(?:{_OFTEN} )?(?:don't |do not )?{_LIKES} \w|don't (?!worry|bother)\w+.* any ?more\b|"
@@ -217,6 +220,22 @@ _RECURRING = re.compile(
 """What somebody has every week: `choir practice is wednesdays`, `physio every thursday at 4`."""
 _ABOUT_ME = re.compile(r"^(?P<age>1[3-9]|[2-9]\d) ?(?:[mf](?=,)|yo|years old|y/o)?(?=, [a-z])", re.IGNORECASE)
 """What people say of themselves first: `30, female, from Belfast`."""
+_CODE = re.compile(
+    r"^(?P<whose>(?:my|our|the) |)(?P<what>(?:[a-z][\w-]+ ){1,2}(?:code|pin|password|combination|number|size)|"
+    r"pin code|blood (?:type|"
+    r"group)):? (?P<value>#?[\w.-]*\d[\w.-]*(?: (?:positive|negative))?|(?:A|B|AB|O)(?:[+-]| positive| negative))$",
+    re.IGNORECASE,
+)
+"""A code without a verb: `gate code 4471`."""
+_MIN_WORDS = 4
+_DUE = re.compile(
+    r"^(?P<what>(?:(?:my|our|the) )?[a-z][\w-]*(?: [a-z][\w-]*)?)(?:'s)? due (?=(?:in|on|by|next|this|tomorrow|today|"
+    r"before|\d)\b)",
+    re.IGNORECASE,
+)
+"""What is due, without a verb: `thesis due in june`."""
+_STUTTER = re.compile(r"\b(?P<word>a|the|i|we|to|and|in|is|my|of),? (?P=word)\b", re.IGNORECASE)
+_FILLER = re.compile(r"(?:^|,? )(?:(?:uh+|uhm+|umm+|hmm+|erm+)\b,?|um,)", re.IGNORECASE)
 _OWN_CHANGED = re.compile(
     r"^(?P<what>[a-z]{3,12}(?: [a-z]{3,12})?)(?P<is>'s| is| was| got| has been| just got| just|(?= went| rose| dropped|"
     r" fell))(?= (?:now |just |finally |been )*(?:(?:cut|raised|moved|pushed|postponed|delayed|changed|rescheduled|"
@@ -286,6 +305,7 @@ _FIGURE = re.compile(
 )
 """A noun of the writer's and its figure: `budget's 30k now`; a name or a heading begins with a capital."""
 _NOT_NOUNS = english_words("no_weekly_things")
+_BE = word_set("is are was were not be been being get got it it's i'm he she")
 _NOT_OWN = english_words("no_own_things")
 _NOT_OWN_NOUNS = word_set("they i we he you my and but so then not if as mom mum dad everyone someone somebody people")
 _UNDERGONE = re.compile(
@@ -325,6 +345,8 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
             break
         text = shorter
     text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
+    text = _CODE.sub(_own_code, _STUTTER.sub(r"\g<word>", _FILLER.sub("", text)))
+    text = _DUE.sub(_own_due, text)
     text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
     text = _SECOND_NAME.sub(_with_comma, _NAME_FIRST.sub(r"\g<name>, and ", text))
     text = _PUT_ME.sub(r"I'm now \g<where>", text)
@@ -339,7 +361,10 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _HANDED.sub(r"\g<hand>-handed", _HEDGE.sub("", text))
     text = _WITHOUT.sub(r"I've been \g<state> \g<what> for \g<time>", text).replace("  ", " ")
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
-    return restore_subject(text)
+    # In a mail small letters go on with the line above, and few words are a title.
+    is_title = len(sentence.split()) < _MIN_WORDS and sentence[-1:].isalnum()
+    is_begun = context.is_chat or context.speaker is None or (sentence[:1].isupper() and not is_title)
+    return restore_subject(text) if is_begun else text
 
 
 def _introduced(match: re.Match[str]) -> str:
@@ -351,6 +376,21 @@ def _introduced(match: re.Match[str]) -> str:
 
 def _with_comma(match: re.Match[str]) -> str:
     return f", and{match['second']}" if is_third_person(match["verb"]) else match[0]
+
+
+def _own_code(match: re.Match[str]) -> str:
+    if not _BE.isdisjoint(match["what"].lower().split()):
+        return match[0]
+    return f"{match['whose'] or 'my '}{match['what'][:1].lower()}{match['what'][1:]} is {match['value']}"
+
+
+def _own_due(match: re.Match[str]) -> str:
+    words = match["what"].lower().split()
+    is_owned = words[0] in ("my", "our", "the")
+    if words[-1] in _BE or (words[0] in _NOT_OWN and not is_owned):
+        return match[0]
+    owner = "" if is_owned else "my " if own_noun(match["what"]) else "the "
+    return f"{owner}{match['what']} {'are' if is_plural(words[-1]) else 'is'} due "
 
 
 def _own_figure(match: re.Match[str]) -> str:

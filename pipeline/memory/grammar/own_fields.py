@@ -11,6 +11,11 @@ _FIELD = re.compile(
 )
 _SENTENCE = re.compile(r"\b(?:is|are|was|were|has|have|will|can|please|you|your|TODO|TBD|n/?a)\b|[{}<>\[\]\\|=]")
 _NOTHING = re.compile(r"(?:none|no|nothing|-)\W*$", re.IGNORECASE)
+_OF_WHOM = re.compile(
+    r"\W*(?:Patient|Tenant|Employee|Applicant|Passenger|Guest|Student|Pupil|Resident|Insured|Candidate)\b",
+    re.IGNORECASE,
+)
+"""Whom the other fields of a form are about."""
 _ALLERGY = re.compile(r"(?:food )?(?:allerg(?:y|ies)|allergic to)$")
 
 
@@ -55,6 +60,8 @@ def own_lines(lines: Sequence[str]) -> set[int]:
     block: list[tuple[int, str]] = []
     for at, line in enumerate([*lines, ""]):
         if (match := _FIELD.match(line.rstrip())) is not None:
+            if _OF_WHOM.match(line) is not None:
+                continue
             block.append((at, match["own"] or match["key"]))
             continue
         kinds = {place: own_noun(key) for place, key in block}

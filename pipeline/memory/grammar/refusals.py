@@ -17,6 +17,11 @@ _ADDRESSING = word_set("you your yours yourself yourselves u ya ur y'all please"
 _PHRASES = english_words("strong_phrases")
 _UNSURE = english_words("unsure")
 _NOBODY = english_words("unnamed_subjects")
+_TEXTS = word_set(
+    "message mail email e-mail report publication newsletter document page article site website post text letter file "
+    "guide section release chapter book plan form notice"
+)
+"""What calls itself `this`."""
 _TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
 _OTHERS_PLACES = frozenset({"place", "stead"})
 """Whose one takes is somebody else's: `Ada was elected in her place`."""
@@ -26,7 +31,8 @@ _OPINIONS = english_words("verbs_of_opinion")
 
 def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) -> str | None:
     """Return why a clause can be no memory; None if it can."""
-    words = {token.lower_ for token in clause.tokens if not (token.dep_ == "advmod" and token.head.like_num)}
+    said = (*clause.subject.subtree, *clause.tokens)
+    words = {token.lower_ for token in said if not (token.dep_ == "advmod" and token.head.like_num)}
     spoken = sum(token.is_alpha or token.like_num for token in clause.tokens)
     if not 1 <= spoken <= MAX_WORDS:
         return "length"
@@ -64,6 +70,10 @@ def _names_subject(clause: Clause, *, has_antecedent: bool) -> bool:
     if _is_counted(clause) or _is_part_of_own(subject):
         return True
     if subject.lower_ in _NOBODY or (subject.lower_ in OTHERS and not has_antecedent):
+        return False
+    if subject.lower_ in ("mine", "ours") or (
+        subject.lemma_.lower() in _TEXTS and any(child.lower_ in ("this", "these") for child in subject.children)
+    ):
         return False
     if subject.lower_ in ("me", "us", "him", "them") and not any(child.dep_ == "conj" for child in subject.children):
         return False

@@ -1,7 +1,7 @@
 """Splitting of text into sentences with their spans, without code, headings, tables and addresses."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.memory.grammar.own_fields import mark_as_own, own_lines
@@ -31,10 +31,19 @@ _STOP = re.compile(
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|No|Inc|Ltd|Co|Corp|approx|Fig|Jan|Feb|Mar|Apr|"
-    r"Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K)$"
+    r"Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K|Fr|Hr|Sra|Dra|Mme|med|bzw|ca|Nr|Str|inkl)$"
 )
-_ORDINAL = re.compile(r"(?<!\d)\d{1,2}\. (?:[a-z\u00e0-\u00ff]|Jan|Feb|M\u00e4rz|Apr|Mai|Jun|Jul|Aug|Sept|Okt|Nov|Dez)")
-"""A day as many languages write it: `vom 1. bis 15. Dezember`."""
+_ORDINAL = re.compile(
+    r"(?<!\d)\d{1,2}\. ?(?:(?!(?:i'?m?|it'?s?|my|we|so|the|they|s?he|you|and|but|not?|just|now|also|this|that)\b)"
+    r"[^\W\d_A-Z]|Jan|Feb|M[\u00e4a]r|Apr|Ma[ij]|J[u\u00fa][nl]|Aug|Sep|O[kc]t|Nov|De[zc]|\d{1,2}\.(?!\d))"
+)
+"""A day as many languages write it: `vom 1. bis 15. Dezember`, `15. \u0159\u00edjna`, `den 3. 5.`."""
+_SMALL = re.compile(r"\W*[^\W\d_A-Z]")
+_LABELLED = re.compile(r"\W*[A-Z][\w /-]{0,24}: ")
+_MIN_WIDTH, _MAX_WIDTH = 60, 120
+"""Widths to which programs break lines."""
+_RAGGED = 0.2
+"""Share of a width by which lines that a person broke differ."""
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
 _MARKS = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1|(?<!\w)[*_](?=\S)([^*_\n]+?)(?<=\S)[*_](?!\w)")
 _SPACE = re.compile(r"\s+")
@@ -70,11 +79,12 @@ def join_continued(sentences: Iterable[Sentence], continues: Callable[[str, str]
 
 def _paragraphs(text: str, *, split_on_newlines: bool) -> Iterator[tuple[int, int, bool]]:
     """Yield spans of running text: soft-wrapped lines together, list items and fields of the writer each alone."""
+    lines = text.splitlines(keepends=True)
+    fields = own_lines(lines)
+    wrapped = set[int]() if split_on_newlines else _continued_lines(lines)
     fence: str | None = None
     begin = end = -1
     position = 0
-    lines = text.splitlines(keepends=True)
-    fields = own_lines(lines)
     for at, line in enumerate(lines):
         start, position = position, position + len(line)
         mark = _FENCE.match(line)
@@ -83,7 +93,8 @@ def _paragraphs(text: str, *, split_on_newlines: bool) -> Iterator[tuple[int, in
                 fence = None
             continue
         item = _ITEM.match(line)
-        breaks = not line.strip() or mark or item or _SKIPPED.match(line) or split_on_newlines or at in fields
+        is_skipped = _SKIPPED.match(line) is not None
+        breaks = not line.strip() or mark or item or at in fields or (at not in wrapped)
         if breaks and begin >= 0:
             yield begin, end, False
             begin = -1
@@ -94,10 +105,44 @@ def _paragraphs(text: str, *, split_on_newlines: bool) -> Iterator[tuple[int, in
             fence = mark[1]
         elif item:
             begin, end = start + item.end(), position
-        elif line.strip() and (not _SKIPPED.match(line) or (begin >= 0 and not breaks)):
+        elif line.strip() and (not is_skipped or begin >= 0):
             begin, end = (start if begin < 0 else begin), position
     if begin >= 0:
         yield begin, end, False
+
+
+def _continued_lines(lines: Sequence[str]) -> set[int]:
+    """Return which lines go on with the one before, as where a program broke them.
+
+    What people break themselves has room left for the next word: headings, fields, addresses, short notes.
+    """
+    found = set[int]()
+    block: list[int] = []
+    for at, line in enumerate([*lines, ""]):
+        if line.strip() and not _SKIPPED.match(line) and not _ITEM.match(line):
+            block.append(at)
+            continue
+        found |= _wrapped(block, lines)
+        block = [at] if _ITEM.match(line) else []
+    return found
+
+
+def _wrapped(block: Sequence[int], lines: Sequence[str]) -> set[int]:
+    written = [lines[at].rstrip() for at in block]
+    width = max(map(len, written), default=0)
+    if not block or width > _MAX_WIDTH:
+        return set()
+    full = set[int]()
+    small = {at for at, line in zip(block, written, strict=True) if _SMALL.match(line)}
+    for at, before, line in zip(block[1:], written, written[1:], strict=False):
+        slack = width * _RAGGED if at in small and width >= _MIN_WIDTH else 0
+        if len(before) + 1 + len(line.split()[0]) > width - slack and not _LABELLED.match(line):
+            full.add(at)
+    if len(full) * 2 < len(block) - 1:
+        full.clear()
+    elif width < _MIN_WIDTH:
+        full &= small if block[0] not in small else set[int]()
+    return full | {at for at in block[1:] if _ITEM.match(lines[block[0]]) and lines[at][:1].isspace()}
 
 
 def _split(text: str, start: int, end: int) -> Iterator[Sentence]:

@@ -7,12 +7,17 @@ DEFAULT_SPEAKER = "User"
 """Name of a document's unknown writer."""
 
 
+TEAM = "The team"
+"""Who `we` is in minutes."""
+
+
 @dataclass(frozen=True, slots=True)
 class SpeakerContext:
     """Speaker and date of an utterance.
 
     `speaker`: None for the document's writer. `is_speech`: the speaker speaks of themselves; False for a
-    text about other things. `reference_date`: the day it was said or, if assumed, the day it arrived.
+    text about other things. `group`: who is meant by `we`.
+    `reference_date`: the day it was said or, if assumed, the day it arrived.
     """
 
     speaker: str | None = None
@@ -21,6 +26,12 @@ class SpeakerContext:
     reference_date: date | None = None
     is_date_assumed: bool = False
     is_speech: bool = True
+    group: str | None = None
+
+    @property
+    def is_group(self) -> bool:
+        """True if minutes tell what was said."""
+        return self.speaker == TEAM
 
     @property
     def speaker_name(self) -> str:

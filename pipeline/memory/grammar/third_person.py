@@ -26,7 +26,8 @@ _AGREED = {
     "'ll": "will",
     "\u2019m": "is",
 }
-_FILLERS = word_set("also even definitely totally actually honestly literally basically absolutely truly")
+_FILLERS = word_set("also even definitely totally actually honestly literally basically absolutely truly then")
+_PLURAL = frozenset({"we", "us", "our", "ours", "ourselves"})
 _SHARES = frozenset({"all", "both", "half"})
 """What stands before `my` but not before a name: `both of Ann's cats`."""
 _POINTING = frozenset({"this", "that", "these", "those"})
@@ -36,10 +37,11 @@ _BEFORE_MARK = re.compile(r" (?=[,;:!?])")
 
 @dataclass(frozen=True, slots=True)
 class Referents:
-    """Names that replace pronouns: the speaker's for the first person, `other` for he, she and they."""
+    """Names that replace pronouns: the speaker's for the first person, `other` for he, she and they, `group` for we."""
 
     speaker: str
     other: str | None = None
+    group: str | None = None
 
 
 def render_clause(clause: Clause, referents: Referents) -> str:
@@ -92,7 +94,8 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
     if word in _POINTING and token.dep_ == "det" and not token.ent_type_ and not token.head.ent_type_:
         return _article(word, token)
     if is_first(token):
-        return _first_person(token, word, clause, referents.speaker, is_speaker=is_speaker)
+        name = referents.group if referents.group is not None and word in _PLURAL else referents.speaker
+        return _first_person(token, word, clause, name, is_speaker=is_speaker)
     if word in OTHERS and referents.other is not None:
         owned = f"{referents.speaker}'s "
         other = referents.other

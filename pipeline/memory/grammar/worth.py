@@ -35,6 +35,12 @@ _VAGUE_OBJECTS = english_words("vague_objects")
 _PLACING = frozenset({"in", "from", "at", "on", "off", "into", "out", "back"})
 _CHANGES = word_set("now again anymore back instead longer up down gone")
 """Words that say that something became different, in a note."""
+_REQUESTED = word_set(
+    "plan recipe help advice idea tip list code function email essay summary explanation example suggestion answer"
+)
+"""What is asked of an assistant: `I need a workout plan`."""
+_OF_THE_MOMENT = word_set("laptop phone computer mobile way break call couch sofa toilet")
+_SPELLS = word_set("age moment while minute hour morning afternoon evening day week month year time")
 _NO_MORE = frozenset({"anymore", "longer", "more"})
 _TRAITS = english_words("traits")
 
@@ -96,7 +102,7 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
         return (-1.0 if duty[0].lemma_ in _EMPTY else 1.0), f"have to {duty[0].lemma_}"
     if lemma in _LIGHT:
         return _light_verb_score(lemma, objects)
-    if objects and _is_generic(objects[0]):
+    if objects and (_is_generic(objects[0]) or (lemma == "need" and objects[0].lemma_.lower() in _REQUESTED)):
         return -1.0, f"{lemma} {objects[0].lemma_}"
     if lemma in _LIKING and objects and objects[0].lemma_.lower() in _VAGUE_OBJECTS | _EVALUATIONS:
         return 0.0, lemma
@@ -171,6 +177,8 @@ def _light_verb_score(lemma: str, objects: "list[Token]") -> tuple[float, str]:
     if lemma == "take" and objects[0].lemma_.lower() == "place":
         return 1.0, "take place"
     is_counted = any(child.like_num for child in objects[0].children)
+    if lemma == "take" and objects[0].lemma_.lower() in _SPELLS and not is_counted:
+        return -1.0, "takes time"
     if not is_counted and objects[0].lemma_.lower() in _VAGUE_OBJECTS | _EVALUATIONS:
         return -1.0, f"{lemma} {objects[0].lemma_}"
     return (2.0 if lemma in ("have", "get") else 1.0), lemma
@@ -215,6 +223,10 @@ def _copula_score(clause: Clause) -> tuple[float, str]:
             child.dep_ in ("prep", "advmod") and child.lower_ in _PLACING and not _is_leaving(child)
             for child in clause.head.children
         )
+        if any(
+            part.lower_ in _OF_THE_MOMENT and part.dep_ == "pobj" and part.head.lower_ == "on" for part in clause.tokens
+        ):
+            return -2.0, "where somebody is for the moment"
         if placed and any(token.ent_type_ in ("DATE", "TIME") or token.like_num for token in clause.tokens):
             return 2.0, "time"
         return (1.5, "place or time") if placed or any(token.ent_type_ for token in clause.tokens) else (-1.0, "be")
