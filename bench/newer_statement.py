@@ -1,14 +1,16 @@
 """`python -m bench.newer_statement`: learn when a newer statement answers a question instead of an older one.
 
-Prints the weights of `pipeline.index.ranking.learned.newer_statement`, and what each set says of those learned
-without it. An example is a pair of statements among the best for a question: the newer one answers, or the older
-one does.
+Writes `e5_told_changes.npy` and `e5_with_encoder_told_changes.npy` in `pipeline/index/ranking/learned`: what tells of
+a change. Prints the weights of `pipeline.index.ranking.learned.newer_statement`, and what each set says of those
+learned without it. An example is a pair of statements among the best for a question: the newer one answers, or the
+older one does.
 """
 
 import asyncio
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ from pipeline.index.ranking.learned.newer_statement import (
     usual_likeness,
     word_marks,
 )
+from pipeline.index.ranking.learned.told_changes import E5_CHANGES_FILE, E5_WITH_ENCODER_CHANGES_FILE, ToldChanges
 from pipeline.index.ranking.ranking_parameters import NEWER_CANDIDATES, calibration_for
 from pipeline.models import open_embedder
 from pipeline.ports import Embedder
@@ -36,6 +39,9 @@ _TOGETHER = 8
 _REPLACED_SHARE = 0.3
 """What all examples of a replacement count together, of what the others do: these are many, and alike."""
 _RIDGE = 0.02
+_CHANGE_SHARE = 0.5
+_CHANGE_RIDGE = 0.3
+"""The same for statements that tell of a change, which a vector decides."""
 _SEED = 1
 
 
@@ -99,11 +105,33 @@ def _judge(weights: NDArray[np.float64], examples: Sequence[Example]) -> str:
 
 async def _examples() -> list[Example]:
     found = []
-    for name in ("e5-encoder", "e5"):
-        embedder = open_embedder(name)
-        for namespace in _namespaces():
-            found += await _compare(namespace, embedder)
+    embedders = ((open_embedder("e5-encoder"), E5_WITH_ENCODER_CHANGES_FILE), (open_embedder("e5"), E5_CHANGES_FILE))
+    namespaces = list(_namespaces())
+    for embedder, path in embedders:
+        changes = await _changes_of(namespaces, embedder, path)
+        for namespace in namespaces:
+            found += await _compare(namespace, embedder, changes[namespace.source])
     return found
+
+
+async def _changes_of(namespaces: Sequence[Namespace], embedder: Embedder, path: Path) -> dict[str, ToldChanges]:
+    """Write what tells of changes, and return what is learned without each source: examples are judged by that."""
+    common = calibration_for(embedder.name).common_part
+    if common is None:
+        raise ValueError(f"{embedder.name} has no common part")
+    replacing = {asked.right for namespace in namespaces for asked in namespace.asked if asked.replaced}
+    sources = {text: namespace.source for namespace in namespaces for text in namespace.statements}
+    directions = common.directions_of(np.stack(await embedder.embed_documents(list(sources))))
+    rows = np.hstack([np.ones((len(sources), 1)), directions.astype(np.float64)])
+    truth, owners = np.array([text in replacing for text in sources]), np.array(list(sources.values()))
+
+    def learn(kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        counts = np.where(truth, _CHANGE_SHARE * (kept & ~truth).sum() / (kept & truth).sum(), 1.0)[kept]
+        return np.roll(fit_logistic(rows[kept], truth[kept].astype(float), counts, ridge=_CHANGE_RIDGE), -1)
+
+    np.save(path, learn(np.ones(len(rows), np.bool_)).astype(np.float16))
+    learned = {source: learn(owners != source).astype(np.float32) for source in set(owners.tolist())}
+    return {source: ToldChanges(weights[:-1], float(weights[-1])) for source, weights in learned.items()}
 
 
 def _namespaces() -> Iterator[Namespace]:
@@ -140,12 +168,13 @@ def _fact_namespaces(source: str, facts: Sequence[tuple[str, list[str]]]) -> Ite
         yield Namespace(source, [fact for fact, _ in some], asked)
 
 
-async def _compare(namespace: Namespace, embedder: Embedder) -> list[Example]:
+async def _compare(namespace: Namespace, embedder: Embedder, changes: ToldChanges) -> list[Example]:
     calibration = calibration_for(embedder.name)
     common = calibration.common_part
     if common is None:
         raise ValueError(f"{embedder.name} has no common part")
     directions = common.directions_of(np.stack(await embedder.embed_documents(namespace.statements)))
+    told_changes = changes.log_odds(directions).tolist()
     found = []
     for asked in namespace.asked:
         vector = await embedder.embed_query(asked.question)
@@ -169,7 +198,10 @@ async def _compare(namespace: Namespace, embedder: Embedder) -> list[Example]:
                         older_cosine=float(cosines[older]),
                         newer_cosine=float(cosines[newer]),
                         newer_similarity=similarity,
+                        older_change=told_changes[older],
+                        newer_change=told_changes[newer],
                         kind_log_odds=None if told is None else told[newer],
+                        older_kind_log_odds=None if told is None else told[older],
                         about_asker=asks_about_asker(asked.question),
                     )
                     found.append(

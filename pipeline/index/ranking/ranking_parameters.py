@@ -23,6 +23,12 @@ from pipeline.index.ranking.learned.answer_kinds import (
     AskedKind,
     read_answer_kinds,
 )
+from pipeline.index.ranking.learned.told_changes import (
+    E5_CHANGES_FILE,
+    E5_WITH_ENCODER_CHANGES_FILE,
+    ToldChanges,
+    read_told_changes,
+)
 from pipeline.index.ranking.search_request_and_hits import RowKind
 from pipeline.index.segments.common_part import E5_FILE, E5_WITH_ENCODER_FILE, CommonPart, read_common_part
 from pipeline.rows import Vector
@@ -128,6 +134,7 @@ class Calibration:
     """Taken out of both sides before their cosine; None for the plain cosine."""
     answer_bias: AnswerBias | None = None
     answer_kinds: AnswerKinds | None = None
+    told_changes: ToldChanges | None = None
 
     def similarity(self, raw_score: float) -> float:
         """The similarity of a raw score: within 0 and 1, monotonic."""
@@ -204,6 +211,7 @@ def _e5_calibration() -> Calibration:
         common_part=read_common_part(E5_FILE),
         answer_bias=read_answer_bias(E5_BIAS_FILE),
         answer_kinds=read_answer_kinds(E5_KINDS_FILE),
+        told_changes=read_told_changes(E5_CHANGES_FILE),
     )
 
 
@@ -216,6 +224,7 @@ def _e5_with_encoder_calibration() -> Calibration:
         common_part=read_common_part(E5_WITH_ENCODER_FILE),
         answer_bias=read_answer_bias(E5_WITH_ENCODER_BIAS_FILE),
         answer_kinds=read_answer_kinds(E5_WITH_ENCODER_KINDS_FILE),
+        told_changes=read_told_changes(E5_WITH_ENCODER_CHANGES_FILE),
     )
 
 

@@ -176,6 +176,9 @@ def _answers_instead(query: AnalyzedQuery, comparison: "_Comparison", old: int, 
             newer_cosine=newer.cosine,
             newer_similarity=query.calibration.similarity(newer.score),
             kind_log_odds=comparison.kind_log_odds[new],
+            older_kind_log_odds=comparison.kind_log_odds[old],
+            older_change=comparison.change_log_odds[old],
+            newer_change=comparison.change_log_odds[new],
             about_asker=query.intent.asks_about_asker,
         )
     )
@@ -190,6 +193,8 @@ class _Comparison:
     usual: list[float | None]
     kind_log_odds: list[float | None]
     """Those that each tells the kind of answer that the question asks for; None where it asks for no known one."""
+    change_log_odds: list[float]
+    """Those that each tells of a change."""
 
     def cosine(self, one: int, other: int) -> float:
         """The cosine of two statements."""
@@ -200,19 +205,20 @@ def _compare_best(query: AnalyzedQuery, candidates: Candidates, documents: Docum
     """Compare the statements among the best candidates; None where there are fewer than two."""
     positions = np.argsort(-candidates.scores, kind="stable")
     best = positions[candidates.is_eligible[positions]][:NEWER_CANDIDATES].tolist()
-    if query.calibration.common_part is None or len(best) < 2:
+    calibration = query.calibration
+    if calibration.common_part is None or calibration.told_changes is None or len(best) < 2:
         return None
     statements = [
         statement for position in best if (statement := _statement_at(query, candidates, documents, position))
     ]
     if len(statements) < 2:
         return None
-    directions = query.calibration.common_part.directions_of(np.stack([each.vector for each in statements]))
+    directions = calibration.common_part.directions_of(np.stack([each.vector for each in statements]))
     likeness = directions @ directions.T
     usual = usual_likeness(likeness, candidates.document_ordinals[[each.position for each in statements]].tolist())
     kind = query.asked_kind
     told = [None if kind is None else kind.log_odds(float(row @ kind.weights)) for row in directions]
-    return _Comparison(statements, likeness, usual, told)
+    return _Comparison(statements, likeness, usual, told, calibration.told_changes.log_odds(directions).tolist())
 
 
 @dataclass(frozen=True, slots=True)

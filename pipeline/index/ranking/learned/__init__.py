@@ -1,1 +1,1 @@
-"""Classifiers learned from examples: biases, kinds of answers, and when a newer statement answers instead."""
+"""Classifiers learned from examples: biases, kinds of answers, changes, and when a newer statement answers instead."""

@@ -15,9 +15,9 @@ from pipeline.index.ranking.learned.answer_kinds import DOUBTFUL_LOG_ODDS
 from pipeline.text.statement_words import relative_in_subject
 from pipeline.text.succession import is_readable, may_succeed, tells_of_change
 
-LEAST_LOG_ODDS = 1.5
-"""Log-odds from which the newer one answers: on open pairs three of four that replace the older one reach it, and three
-of a hundred that do not."""
+LEAST_LOG_ODDS = 1.0
+"""Log-odds from which the newer one answers: three of four pairs learned from that replace the older one reach it, and
+four of a hundred that do not."""
 _CHANGE_LIKENESS = 0.12
 _CHANGE_SIMILARITY = 0.3
 _CHANGE_DIFFERENCE = 0.32
@@ -33,10 +33,10 @@ _ENOUGH_COSINE = 0.35
 """Beyond these, being nearer to the older one or to the question tells no more: it is a matter of shared words."""
 _MIN_COSINE = 0.02
 """Cosines with the question count as at least this: only their ratio is weighed."""
-_BIAS = -4.73
-_MEASURE_WEIGHTS = (11.87, -7.74, 10.81, 0.52, 0.65)
-_KIND_WEIGHTS = (1.11, -1.81)
-_MARK_WEIGHTS = (1.63, -4.58, -2.06, -0.94)
+_BIAS = -5.93
+_MEASURE_WEIGHTS = (12.29, -9.87, 11.79, 0.11, 1.05, -0.45, 0.52)
+_KIND_WEIGHTS = (0.99, -1.35)
+_MARK_WEIGHTS = (0.62, -3.19, -1.84, -0.73)
 """Learned by `python -m bench.newer_statement`, which prints them; in the order of `measures`, `kind_marks` and
 `word_marks`."""
 
@@ -46,7 +46,8 @@ class StatementPair:
     """An older and a newer statement that may both answer a question.
 
     `likeness`: the cosine of the two; `usual_likeness`: the one that the newer has with others anyway, if known. The
-    other cosines are those with the question, the similarity is that of the newer one as a result.
+    other cosines are those with the question, the similarity is that of the newer one as a result. `older_change` and
+    `newer_change`: the log-odds that they tell of a change.
     """
 
     older: str
@@ -56,8 +57,11 @@ class StatementPair:
     older_cosine: float
     newer_cosine: float
     newer_similarity: float
+    older_change: float
+    newer_change: float
     kind_log_odds: float | None = None
     """Those that the newer one tells the kind of answer that is asked for; None where no known kind is."""
+    older_kind_log_odds: float | None = None
     about_asker: bool = False
     """Whether the question is about who asks it."""
 
@@ -67,7 +71,7 @@ def measures(pair: StatementPair) -> tuple[float, ...]:
     likeness, cosine = min(pair.likeness, _ENOUGH_LIKENESS), min(pair.newer_cosine, _ENOUGH_COSINE)
     usual = _MEAN_USUAL_LIKENESS if pair.usual_likeness is None else pair.usual_likeness
     ratio = math.log(max(pair.newer_cosine, _MIN_COSINE) / max(pair.older_cosine, _MIN_COSINE))
-    return likeness, usual, cosine, ratio, pair.newer_similarity
+    return likeness, usual, cosine, ratio, pair.newer_similarity, pair.older_change, pair.newer_change
 
 
 def word_marks(pair: StatementPair) -> tuple[float, ...]:
@@ -85,14 +89,15 @@ def kind_marks(pair: StatementPair) -> tuple[float, ...]:
     """Return what the kind of answer tells that is asked for, each 0 or 1, in the order of the weights.
 
     The newer one tells it, of the same person and in a language that no rule reads, where the asker asks about
-    themselves; the newer one does not tell it.
+    themselves; the newer one does not tell it, or hardly, where the older one does.
     """
     log_odds = pair.kind_log_odds
     if log_odds is None:
         return 0.0, 0.0
     same_person = pair.about_asker and relative_in_subject(pair.newer) == relative_in_subject(pair.older)
     tells = log_odds > 0.0 and same_person and not is_readable(pair.newer, pair.older)
-    return float(tells), float(log_odds < DOUBTFUL_LOG_ODDS)
+    older_tells = pair.older_kind_log_odds is not None and pair.older_kind_log_odds > 0.0
+    return float(tells), float(log_odds < (0.0 if older_tells else DOUBTFUL_LOG_ODDS))
 
 
 def answers_instead(pair: StatementPair) -> bool:

@@ -18,6 +18,8 @@ _UNREAD = StatementPair(
     older_cosine=0.5,
     newer_cosine=0.4,
     newer_similarity=0.7,
+    older_change=-2.0,
+    newer_change=-2.0,
 )
 _COSINES = st.floats(-0.2, 1.0)
 
