@@ -18,12 +18,13 @@ from pipeline.text.succession import is_readable, may_succeed, tells_of_change
 LEAST_LOG_ODDS = 1.0
 """Log-odds from which the newer one answers: three of four pairs learned from that replace the older one reach it, and
 four of a hundred that do not."""
+_CHANGE_LOG_ODDS = -1.0
 _CHANGE_LIKENESS = 0.12
 _CHANGE_SIMILARITY = 0.3
 _CHANGE_DIFFERENCE = 0.32
 _CHANGE_SHARE = 0.33
-"""What suffices of an English statement that says that something changed: its least cosine to the older one and least
-similarity, how much lower its cosine with the question may be, and at least what share of the older one's it is."""
+"""What suffices of an English statement that says that something changed: its least log-odds, cosine to the older one
+and similarity, how much lower its cosine with the question may be, and at least what share of the older one's it is."""
 _MIN_COMPARED = 3
 """Number of other documents from which a statement has a usual likeness."""
 _MEAN_USUAL_LIKENESS = 0.06
@@ -105,7 +106,7 @@ def answers_instead(pair: StatementPair) -> bool:
     odds = _BIAS + _weighed(_MEASURE_WEIGHTS, measures(pair)) + _weighed(_KIND_WEIGHTS, kind_marks(pair))
     if odds + _weighed(_MARK_WEIGHTS, (1.0, 0.0, 0.0, 0.0)) >= LEAST_LOG_ODDS:
         odds += _weighed(_MARK_WEIGHTS, word_marks(pair))
-    return odds >= LEAST_LOG_ODDS or _is_said_to_change(pair)
+    return odds >= LEAST_LOG_ODDS or (odds >= _CHANGE_LOG_ODDS and _is_said_to_change(pair))
 
 
 def _is_said_to_change(pair: StatementPair) -> bool:

@@ -50,6 +50,22 @@ def test_words_of_change_need_less_likeness() -> None:
     assert answers_instead(replace(pair, newer="Ich bin nach Graz umgezogen."))
 
 
+def test_a_change_of_something_else_does_not_answer_instead() -> None:
+    pair = StatementPair(
+        "can't eat dairy btw, gives me hives",
+        "ok quit the bakery today",
+        likeness=0.14,
+        usual_likeness=0.12,
+        older_cosine=0.32,
+        newer_cosine=0.24,
+        newer_similarity=0.69,
+        older_change=-2.5,
+        newer_change=-1.1,
+    )
+    assert not answers_instead(pair)
+    assert answers_instead(replace(pair, likeness=0.34, usual_likeness=0.1))
+
+
 def test_a_statement_that_does_not_tell_what_is_asked_for_needs_more_likeness() -> None:
     pair = replace(_UNREAD, likeness=0.2, older="Я живу в Самаре.", newer="Потом я устроился сварщиком.")
     assert answers_instead(pair)
