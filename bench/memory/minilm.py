@@ -18,13 +18,13 @@ Floats = NDArray[np.float32]
 
 
 class MiniLM:
-    """Vectors of sentences, 384 numbers of unit length each."""
+    """Vectors of sentences, 384 numbers of unit length each; of a longer text its first `max_tokens` count."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_tokens: int = TOKENS) -> None:
         folder = _folder()
         self._weights: Mapping[str, Floats] = load_file(folder / "model.safetensors")
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.enable_truncation(TOKENS)
+        self._tokenizer.enable_truncation(max_tokens)
         self._tokenizer.no_padding()
 
     def vectors(self, texts: Sequence[str]) -> Floats:

@@ -1,9 +1,11 @@
-"""`python -m bench.peers`: what other systems find in the same passages, with the same vectors, and how fast.
+"""`python -m bench.peers`: what other systems find in the same passages, each with its default embedder, and how fast.
 
-Each is installed by uv into an environment of its own under a cache folder, and runs `bench/peers/<name>.py`
-there; what can't be installed or run is said. LoCoMo: the passages recollect makes of each conversation, a
-question's evidence within the first 2,000 tokens (of 4 characters) of a hundred results. Cranfield: nDCG@10.
-All run in process. Times are of the processor, for a query whose vector is there; recollect makes it as well.
+The local default of Chroma, LanceDB, mem0 and txtai is all-MiniLM-L6-v2, with 256 tokens of a text; Qdrant is given the
+same (`--group bench` installs it). Each peer is installed by uv into an environment of its own under a cache folder,
+and runs `bench/peers/<name>.py` there; what can't be installed or run is said. LoCoMo: the passages recollect makes of
+each conversation, evidence of a question within the first 2,000 tokens (of 4 characters) of a hundred results.
+Cranfield: nDCG@10.
+All run in process. Times are of the processor, for a query whose vector is there.
 """
 
 import argparse
@@ -20,20 +22,25 @@ from statistics import mean, median
 from typing import Any
 
 from bench.memory.conversations import AnnotatedQuestion, Conversation, conversations
+from bench.memory.minilm import MiniLM
+from bench.ranking import KeptVectors
 from bench.recall import DATA, build_text_index, ndcg
 from bench.relevance import Query, collections
 from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
-from pipeline.models.wordllama_embedder import WordLlamaEmbedder
+from pipeline.models import open_embedder
 from pipeline.parsing.text_splitter import StructuredSplitter
+from pipeline.ports import Embedder
 
 HERE = Path(__file__).parent
 CACHE = Path.home() / ".cache" / "recollect" / "peers"
 LIMIT, CHARACTERS, SECONDS = 100, 8_000, 1_800
+_PEER_TOKENS = 256
+"""Tokens of a text that sentence-transformers' all-MiniLM-L6-v2, and Chroma's, read."""
 PEERS: dict[str, tuple[str, ...]] = {
     "chroma": ("chromadb",),
     "qdrant": ("qdrant-client",),
-    "lance": ("lancedb", "pandas"),
+    "lancedb": ("lancedb", "pandas"),
     "txtai": ("txtai",),
     "mem0": ("mem0ai",),
 }
@@ -58,20 +65,24 @@ def main() -> None:
     options.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
     options.add_argument("--cache", type=Path, default=CACHE, help="folder of the environments")
     options.add_argument("--uv", default=".uv/bin/uv", help="the uv that installs them")
+    options.add_argument("--vectors", type=Path, help="file that keeps recollect's vectors")
     options.add_argument("--only", nargs="*", default=[*PEERS], choices=[*PEERS])
     chosen = options.parse_args()
     corpora = _corpora(chosen.data)
     if not corpora:
         print(f"Nothing to measure in {chosen.data}.")
         return
-    embedder = WordLlamaEmbedder.from_package()
+    kept = chosen.vectors or Path(tempfile.gettempdir()) / "recollect-bench-e5-encoder.npz"
+    embedder = KeptVectors(open_embedder("e5-encoder"), kept)
     print("| | version | LoCoMo, evidence within 2,000 tokens | Cranfield, nDCG@10 | p50, ms of CPU |")
     print("|---|---|---:|---:|---:|")
     ours = [asyncio.run(_ours(corpus, embedder)) for corpus in corpora]
+    embedder.save()
     print(_row("recollect", "this one", corpora, ours), flush=True)
+    minilm = MiniLM(_PEER_TOKENS)
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         given = Path(folder) / "given.json"
-        given.write_text(json.dumps([_peer_input(corpus, embedder) for corpus in corpora]))
+        given.write_text(json.dumps([_peer_input(corpus, minilm) for corpus in corpora]))
         for name in chosen.only:
             try:
                 answer = _run(name, chosen.cache / name, chosen.uv, given)
@@ -100,7 +111,7 @@ def _corpora(data: Path) -> list[PeerCorpus]:
     return found
 
 
-async def _ours(corpus: PeerCorpus, embedder: WordLlamaEmbedder) -> dict[str, Any]:
+async def _ours(corpus: PeerCorpus, embedder: Embedder) -> dict[str, Any]:
     """Rank as the service does: passages of one conversation belong to its sessions."""
     index = await build_text_index(corpus.texts, embedder, corpus.documents)
     orders, taken = [], []
@@ -114,12 +125,12 @@ async def _ours(corpus: PeerCorpus, embedder: WordLlamaEmbedder) -> dict[str, An
     return {"orders": orders, "milliseconds": taken}
 
 
-def _peer_input(corpus: PeerCorpus, embedder: WordLlamaEmbedder) -> dict[str, Any]:
+def _peer_input(corpus: PeerCorpus, model: MiniLM) -> dict[str, Any]:
     return {
         "texts": corpus.texts,
-        "vectors": [vector.tolist() for vector in embedder.encode_batch(corpus.texts)],
+        "vectors": model.vectors(corpus.texts).tolist(),
         "queries": corpus.queries,
-        "query_vectors": [embedder.encode_query(query).tolist() for query in corpus.queries],
+        "query_vectors": model.vectors(corpus.queries).tolist(),
         "limit": LIMIT,
     }
 

@@ -6,6 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
+# This file has the name of the package.
+sys.path.pop(0)
 import lancedb
 
 given = json.loads(Path(sys.argv[1]).read_text())
