@@ -184,6 +184,7 @@ def broker_outage(service: KafkaDeployment, short: bool) -> TrialOutcome:
     with service.write_load("broker-away") as (written, reader):
         written.wait_for_acknowledged(20)
         wait_until(lambda: reader.is_found("word0x1"), "the first document is found")
+        wait_until(lambda: reader.status("word0x1")[0] == "done", "the first document is done")
         began = time.monotonic()
         service.kafka.stop()
         while not written.refused.get(UNAVAILABLE) or not (short or time.monotonic() > began + BROKER_OUTAGE_SECONDS):

@@ -84,7 +84,8 @@ class SecondaryIndex:
         table = await open_if_exists(connection, index_name)
         if table is None:
             parts = [_encode(batch) async for batch in existing]
-            table = await connection.create_table(index_name, pa.concat_tables([_encode([]), *parts]))
+            # Another process that builds the same tables may have made it meanwhile, of the same entries.
+            table = await connection.create_table(index_name, pa.concat_tables([_encode([]), *parts]), exist_ok=True)
         disk = None if folder is None else await asyncio.to_thread(TableDirectory, folder / f"{index_name}.lance")
         if not exclusive:
             return cls(table, disk, SecondaryIndexCache(NoKeyFilter(), capacity=0), CompactionPolicy())
