@@ -18,6 +18,8 @@ from pipeline.text.succession import is_readable, may_succeed, tells_of_change
 LEAST_LOG_ODDS = 1.0
 """Log-odds from which the newer one answers: three of four pairs learned from that replace the older one reach it, and
 four of a hundred that do not."""
+_LEAST_READ_LOG_ODDS = 2.2
+"""The same where rules read both: what they let follow is shown by `_is_said_to_change` too."""
 _CHANGE_LOG_ODDS = -1.0
 _CHANGE_LIKENESS = 0.12
 _CHANGE_SIMILARITY = 0.3
@@ -106,7 +108,8 @@ def answers_instead(pair: StatementPair) -> bool:
     odds = _BIAS + _weighed(_MEASURE_WEIGHTS, measures(pair)) + _weighed(_KIND_WEIGHTS, kind_marks(pair))
     if odds + _weighed(_MARK_WEIGHTS, (1.0, 0.0, 0.0, 0.0)) >= LEAST_LOG_ODDS:
         odds += _weighed(_MARK_WEIGHTS, word_marks(pair))
-    return odds >= LEAST_LOG_ODDS or (odds >= _CHANGE_LOG_ODDS and _is_said_to_change(pair))
+    least = _LEAST_READ_LOG_ODDS if is_readable(pair.newer, pair.older) else LEAST_LOG_ODDS
+    return odds >= least or (odds >= _CHANGE_LOG_ODDS and _is_said_to_change(pair))
 
 
 def _is_said_to_change(pair: StatementPair) -> bool:
