@@ -46,17 +46,10 @@ _QUOTING = re.compile(r"^(?P<name>[\w.-]{2,30}) (?:wrote|said|schrieb|a \u00e9cr
 """Begin of a quotation in a forum, up to the next blank line."""
 _COPIED = re.compile(r" APP\b|\d ?[AaPp][Mm]\b|\b(?:Today|Yesterday|Heute|Gestern|at|um) |[\d/.]+ \[?\d|[\[\u2014]")
 """What only a copied heading has; a diary too has words with a time, such as `Gym 8:00`."""
-_PERSONAL = re.compile(
-    r"\b(?:I|I['\u2019]\w+|me|my|we|our|you|your|ich|mein\w{0,2}|wir|du|je|j['\u2019]\w+|mon|ma|mes|nous|yo|mi|mis|soy|"
-    r"vivo|tengo)\b|[\u3040-\u30ff\u6211]",
-    re.IGNORECASE,
-)
-_OWN = re.compile(
-    r"\b(?:I|I['\u2019]\w+|me|my|we|our|us|ich|mein\w{0,2}|wir|je|j['\u2019]\w+|mon|ma|mes|nous|yo|mi|mis|soy|vivo|"
-    r"tengo)\b|"
-    r"[\u3040-\u30ff\u6211]",
-    re.IGNORECASE,
-)
+_SELF = r"I|I['\u2019]\w+|me|my|we|our|ich|mein\w{0,2}|wir|je|j['\u2019]\w+|mon|ma|mes|nous|yo|mi|mis|soy|vivo|tengo"
+_SELF_UNSPACED = r"[\u3040-\u30ff\u6211]"
+_PERSONAL = re.compile(rf"\b(?:{_SELF}|you|your|du)\b|{_SELF_UNSPACED}", re.IGNORECASE)
+_OWN = re.compile(rf"\b(?:{_SELF}|us)\b|{_SELF_UNSPACED}", re.IGNORECASE)
 _WRITER = word_set(
     "user human me customer client utilisateur nutzer benutzer usuario usu\u00e1rio utente gebruiker u\u017cytkownik "
     "u\u017eivatel \u30e6\u30fc\u30b6\u30fc \u7528\u6237 ich moi yo kunde kundin cliente klant"

@@ -51,7 +51,7 @@ _END = " .!\u3002\uff01\u2026\u0964"
 _BETWEEN = re.compile(
     r"([,;\uff0c\u3001\u060c] *| (?:und|et|y|e|i|en|och|og|\u0438|\u0456|\u0442\u0430|\u03ba\u03b1\u03b9|ve|\u0219i) )"
 )
-_PAUSE = "[,.!:~\\s\u2026\u2013\uff0c\u3001\u3002\uff01\u060c-]+"
+_PAUSE = "[,.!:\\s\u2026\u2013\uff0c\u3001\u3002\uff01\u060c-]+"
 _NEVER = re.compile("(?!)")
 
 
@@ -240,10 +240,7 @@ def _profile(tables: list[dict[str, list[str]]]) -> LanguageProfile:
         _pattern(tables, "hedges"),
         _pattern(tables, "asks"),
         _pattern(tables, "lasting"),
-        re.compile(
-            rf"^(?:{_pattern(tables, 'openings').pattern}(?:[,.!:\s\u2026\u2013\uff0c\u3001\u3002\uff01\u060c-]+))+",
-            re.IGNORECASE,
-        ),
+        re.compile(rf"^(?:{_pattern(tables, 'openings').pattern}{_PAUSE})+", re.IGNORECASE),
         _pattern(tables, "home"),
         _pattern(tables, "introduces"),
         _pattern(tables, "points"),

@@ -108,8 +108,10 @@ def answers_instead(pair: StatementPair) -> bool:
     odds = _BIAS + _weighed(_MEASURE_WEIGHTS, measures(pair)) + _weighed(_KIND_WEIGHTS, kind_marks(pair))
     if odds + _weighed(_MARK_WEIGHTS, (1.0, 0.0, 0.0, 0.0)) >= LEAST_LOG_ODDS:
         odds += _weighed(_MARK_WEIGHTS, word_marks(pair))
+    if odds < _CHANGE_LOG_ODDS:
+        return False
     least = _LEAST_READ_LOG_ODDS if is_readable(pair.newer, pair.older) else LEAST_LOG_ODDS
-    return odds >= least or (odds >= _CHANGE_LOG_ODDS and _is_said_to_change(pair))
+    return odds >= least or _is_said_to_change(pair)
 
 
 def _is_said_to_change(pair: StatementPair) -> bool:

@@ -57,9 +57,10 @@ def test_two_statements_that_rules_read_have_to_be_nearer() -> None:
 
 
 def test_a_change_of_something_else_does_not_answer_instead() -> None:
-    pair = StatementPair(
-        "can't eat dairy btw, gives me hives",
-        "ok quit the bakery today",
+    pair = replace(
+        _UNREAD,
+        older="can't eat dairy btw, gives me hives",
+        newer="ok quit the bakery today",
         likeness=0.14,
         usual_likeness=0.12,
         older_cosine=0.32,
