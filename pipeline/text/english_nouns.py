@@ -23,17 +23,34 @@ _TELLING = word_set(
 )
 """What a person has one of, whoever writes of it."""
 _OWN_PAIRS = word_set(
-    "blood_type blood_group blood_test blood_pressure emergency_contact job_title shoe_size ring_size dress_size"
+    "blood_type blood_group blood_test blood_pressure emergency_contact job_title shoe_size ring_size dress_size "
+    "house_sale parking_spot parking_space due_date driving_test phone_number exam_results test_results in_law in_laws"
 )
 _SHARED = word_set(
     "child children parent parents client baby student teacher coach name surname city town address phone language "
     "languages height weight school university salary"
 )
 """What things and others have too."""
-_OF_WRITER = word_set(
-    "salary appointment interview flight train meeting exam deadline shift scan visa cold fever flu surgery package "
-    "delivery back knee marathon phone insurance prescription budget income role timezone membership subscription "
-    "passport licence license mortgage loan thesis cholesterol ankle shoulder wrist"
+HELPERS = word_set(
+    "cleaner plumber electrician roofer builder nanny babysitter childminder accountant lawyer solicitor physio "
+    "orthodontist surgeon midwife optician hairdresser barber vet gp doc consultant counsellor agent"
+)
+"""Whom somebody goes to, or has come."""
+BODY = word_set(
+    "knee ankle shoulder wrist back hip elbow foot leg arm neck tooth hand finger toe jaw hamstring heart stomach skin "
+    "throat ear eye eyes spine"
+)
+_OF_WRITER = (
+    HELPERS
+    | BODY
+    | word_set(
+        "salary appointment interview flight train meeting exam deadline shift scan visa cold fever flu surgery "
+        "package delivery marathon insurance prescription budget income role timezone membership subscription passport "
+        "licence license mortgage loan thesis dissertation novel cholesterol cast crutches stitches braces asthma "
+        "boiler fridge freezer dishwasher roof bathroom attic allotment house balcony heating "
+        "gym contract probation promotion pension tattoo piercing router honeymoon engagement holiday rehearsal "
+        "audition housewarming graduation reunion biopsy chemo physio therapy desk"
+    )
 )
 """What is the writer's own as a subject: `flight is delayed`, but not as a field: `Package: numpy`."""
 OwnNoun = Literal["own", "shared", "subject"]

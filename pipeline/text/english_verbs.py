@@ -35,6 +35,7 @@ ADVERBS = word_set(
 _BASE_ED = word_set("need feed speed breed embed seed weed exceed succeed proceed heed bleed shed wed")
 _IRREGULAR = {"have": "has", "do": "does", "go": "goes", "am": "is", "are": "is", "'m": "is", "be": "is"}
 _NEGATED = {"don't": "doesn't", "haven't": "hasn't", "aren't": "isn't", "weren't": "wasn't"}
+_PREFIX = re.compile(r"^(?:re|mis|over|under|out)")
 _HISSING = re.compile(r"(?:s|x|z|ch|sh|o)$")
 _CONSONANT_Y = re.compile(r"[^aeiou]y$")
 
@@ -69,7 +70,7 @@ def third_person(word: str) -> str:
         return _NEGATED[folded]
     if folded == "were":
         return "was"
-    if folded in MODALS or is_past(folded) or is_past(folded.removeprefix("re")) or folded.endswith("n't"):
+    if folded in MODALS or is_past(folded) or is_past(_PREFIX.sub("", folded)) or folded.endswith("n't"):
         return word
     if _CONSONANT_Y.search(folded):
         return f"{word[:-1]}ies"

@@ -20,6 +20,9 @@ _OF = frozenset(
 _SUBJECT_WORDS = 3
 _OWNED_SUBJECT_WORDS = 6
 """Words of a text that may name its subject, and where one of the first is *of*."""
+_BEGIN_WORDS = 2
+_STATEMENT_WORDS = 4
+"""Words of a note about a relative: `kinder sind laut` is of all children."""
 _SUBJECT_MAX_CHARS = 48
 _CACHED_TEXTS = 4096
 _WHOLE, _STEM = "\t", "\n"
@@ -50,6 +53,20 @@ def relative_in_subject(text: str) -> str:
     count = _SUBJECT_WORDS if _OF.isdisjoint(words[1:3]) else _OWNED_SUBJECT_WORDS
     found = _pattern("relatives").search(f" {' '.join(words[:count])} ")
     return found.group().strip() if found else ""
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def tells_of_own(text: str) -> bool:
+    """Return whether a note in another language than English begins with a relative, or a thing with a time or number.
+
+    >>> tells_of_own("miete geht auf 890 hoch"), tells_of_own("Der Bus kommt gleich")
+    (True, False)
+    """
+    words = _words(text)
+    begin = f" {' '.join(words[:_BEGIN_WORDS])} "
+    if _pattern("relatives").search(begin) is not None:
+        return len(words) >= _STATEMENT_WORDS or not text.isascii()
+    return _pattern("own_things").search(begin) is not None and (says_time(text) or says_number(text))
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

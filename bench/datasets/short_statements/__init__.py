@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Literal
 
 _FOLDER = Path(__file__).parent
-StatementSet = Literal["open", "locked", "voices_open", "voices_locked", "mixed_open", "mixed_locked"]
+StatementSet = Literal[
+    "open", "locked", "voices_open", "voices_locked", "mixed_open", "mixed_locked", "hurried_open", "hurried_locked"
+]
 """Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
-minutes, chats and journals with several facts each."""
+minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash."""
 _NOTHING = "-"
 
 

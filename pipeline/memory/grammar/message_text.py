@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_words
-from pipeline.text.english_nouns import KIN, PARENTS, is_plural, own_noun
+from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
+from pipeline.memory.languages.profiles import detect_language
+from pipeline.text.english_nouns import is_plural, own_noun
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
 
 _OPENING = re.compile(
@@ -27,7 +29,7 @@ _OPENING = re.compile(
     r"dear diary|note to self|so?rry late reply|(?:\d{1,2}\.? (?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|"
     r"dec)[a-z]*|(?:mon|tues|wednes|thurs|fri|satur|sun)day)(?= ?[.:])|good news|bad news|"
     r"(?:need to )?remember(?= ?:)|(?:quick )?heads[ -]up(?= i\b)|(?:morning|evening|afternoon)(?=[,!])|"
-    r"(?:i )?should (?:add|mention) that|me (?:but|and)\b[^,]{0,30}(?=, i\b))"
+    r"at least(?= (?:my|our|i)\b)|(?:i )?should (?:add|mention) that|me (?:but|and)\b[^,]{0,30}(?=, i\b))"
     r"(?: (?:so much|a lot|a bunch|a ton|again|there|"
     r"all|guys|everyone|everybody|team))?(?:[,!.:;\s\u2013\u2014-]+|$))+",
     re.IGNORECASE,
@@ -84,6 +86,18 @@ def _gerund(match: re.Match[str]) -> str:
     return f"{match[0].rstrip(chr(39))}g" if is_verb else match[0]
 
 
+def _i_am(match: re.Match[str]) -> str:
+    """Return `I'm` for `im`, which in German is `in the`."""
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    is_german = bool(before) and detect_language(before + after.lstrip()) is not None
+    return match[0] if is_german or _AFTER_GERMAN_IM.match(after) is not None else "I'm"
+
+
+_AFTER_GERMAN_IM = re.compile(
+    r" (?:(?:jan|febr)uar|m\u00e4rz|april|mai|ju[nl]i|august|(?:sept|nov|dez)ember|oktober|sommer|winter|herbst|"
+    r"fr\u00fchling|\w*haus|urlaub|b\u00fcro|garten|moment|kino|jahr|bett|zug|auto|homeoffice|verein|chor|heim)\b",
+    re.IGNORECASE,
+)
 _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
     (hint, re.compile(pattern, re.IGNORECASE), written)
     for hint, pattern, written in (
@@ -115,7 +129,7 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
             r"\1's",
         ),
         ("fave", r"\bfave\b", "favorite"),
-        ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]))", "I'm"),
+        ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]|\d+\b(?!\.)))", _i_am),
         ("its ", r"\bits (?=(?:an?|the|my|our|not|been|just|really|so|me|going|too)\b)", "it's "),
         ("expecting", r"\bexpecting(?=$|[.!,;]| (?:again|in)\b)", "expecting a baby"),
         ("ive", r"(?<![\w'])ive(?= )", "I've"),
@@ -153,7 +167,10 @@ _PASSIVE = re.compile(
     r"(?:\d{1,2}(?!\w* floor)|next |tomorrow|later|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)day))"
 )
 """What follows a verb whose subject is a thing: `moved to the 21st`."""
-_HEADING = re.compile(r" (?:lists?|notes?|plans?|tips|ideas|schedule|guide|hours)\b")
+_HEADING = re.compile(
+    r" (?:lists?|notes?|plans?|tips|ideas|schedule|guide|hours|licen[cs]e|tests?|lessons?|class(?:es)?|course|school|"
+    r"permit|pool|machine|room|season|practice|competition|contract|certificate|shoes)\b"
+)
 """What follows a gerund in a heading: `Shopping list`."""
 _NO_ACTS = word_set("was were had did felt put let read set cut said")
 """Pasts that are other forms too, or need a subject."""
@@ -204,15 +221,6 @@ _NAME_FIRST = re.compile(r"^(?P<name>my name is [\w'-]+), (?=(?:I|my|we)\b)", re
 """A name and a second statement behind a comma, which the parser takes for one: `my name is Maya, I'm 33`."""
 _SECOND_NAME = re.compile(r"(?<=\w) and(?P<second> [A-Z]\w+ (?P<verb>[a-z]+s))\b")
 """A second statement, which the parser takes for a second place: `Bo lives in Turin and Ana lives in Rome`."""
-_OWN_FIRST = re.compile(
-    r"^(?!(?:my|our|the|an?|his|her|their|your|its|this|that|every|each|no)\b|(?-i:[A-Z])\w+ (?:is|was) (?:my|"
-    r"our)\b)(?P<new>(?:next |new )?)(?P<what>[a-z][a-z-]+(?: [a-z]+)?)(?P<is>'s(?= (?:an?|the|in|on|at|from|called|"
-    r"named|now|not|\w+ing)\b)|(?= (?:(?:just|finally|now|also|still|always|never) )?(?:is|was|got|has|had|went|gave|"
-    r"says|said|moved|leaves|starts|died|put|told|wants|prescribed|cancelled|changed|raised|broke|hates|loves|likes|"
-    r"works|lives|plays|comes|turned|turns)\b))",
-    re.IGNORECASE,
-)
-"""A noun without an owner that means the writer's own: `dentist moved to Friday`."""
 _RECURRING = re.compile(
     r"^(?P<what>[a-z]{3,}(?: [a-z]{3,})?)(?: is| are)? (?:(?P<each>(?:every|each) )|on )?"
     r"(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day(?P<many>s?))\b"
@@ -236,13 +244,6 @@ _DUE = re.compile(
 """What is due, without a verb: `thesis due in june`."""
 _STUTTER = re.compile(r"\b(?P<word>a|the|i|we|to|and|in|is|my|of),? (?P=word)\b", re.IGNORECASE)
 _FILLER = re.compile(r"(?:^|,? )(?:(?:uh+|uhm+|umm+|hmm+|erm+)\b,?|um,)", re.IGNORECASE)
-_OWN_CHANGED = re.compile(
-    r"^(?P<what>[a-z]{3,12}(?: [a-z]{3,12})?)(?P<is>'s| is| was| got| has been| just got| just|(?= went| rose| dropped|"
-    r" fell))(?= (?:now |just |finally |been )*(?:(?:cut|raised|moved|pushed|postponed|delayed|changed|rescheduled|"
-    r"extended|upgraded|lowered|hit|went|rose|dropped|fell|increased|reduced)\b.{0,20}?(?:\d|\bto\b|\buntil\b|"
-    r"\btill\b)|(?:at|on|in|with) [^,]{2,40}? (?:now|instead)\b))"
-)
-"""A noun of the writer's whose value has changed: `wedding's postponed to September`, `budget got cut to 15k`."""
 _MOVED = re.compile(
     r"^(?:they(?:'ve)?|he|she|somebody|someone) (?:have |has |had |just )*(?P<verb>moved|changed|pushed|rescheduled|"
     r"postponed|shifted|raised|lowered|bumped|increased|renamed|cut|extended) (?P<what>(?:my|our|the) [\w ]{2,30}?) "
@@ -275,6 +276,11 @@ _OWNERS = re.compile(r"\b(?:my|our|the|his|her|their)\b", re.IGNORECASE)
 _NO_MORE_OF = re.compile(
     r"^(?:so )?no more (?P<what>[\w -]{3,20}?)(?: for me)?(?:,? I guess)?(?= since| now|[.!]*$|,)", re.IGNORECASE
 )
+_DOSE = re.compile(
+    r"^(?P<what>[a-z]{4,}(?: \d+ ?m?[gl])?) (?=(?:once|twice|[2-6] ?x|\d times|three times) (?:a|per) day\b)",
+    re.IGNORECASE,
+)
+"""A medicine and how often it is taken, without a verb."""
 _HANDED = re.compile(r"\b(?P<hand>left|right) handed\b", re.IGNORECASE)
 _COUNTED = re.compile(
     rf"(?:^|(?<=[,;:!.] ))(?:(?:so|and|only|just|now|down to) )*(?P<left>{NUMBER} [a-z]+s)(?: left| now){{1,2}}$",
@@ -300,20 +306,10 @@ _NO_LONGER = re.compile(
     re.IGNORECASE,
 )
 """States whose speaker is left out: `no longer on keto`, `on antibiotics until Friday`."""
-_FIGURE = re.compile(
-    r"^(?P<what>[a-z]{3,}(?: [a-z]{3,})?)(?: is|'s) (?=(?:now |at |up to |down to )?[$\u20ac\u00a3]?\d)"
-)
-"""A noun of the writer's and its figure: `budget's 30k now`; a name or a heading begins with a capital."""
 _NOT_NOUNS = english_words("no_weekly_things")
 _BE = word_set("is are was were not be been being get got it it's i'm he she")
 _NOT_OWN = english_words("no_own_things")
 _NOT_OWN_NOUNS = word_set("they i we he you my and but so then not if as mom mum dad everyone someone somebody people")
-_UNDERGONE = re.compile(
-    r"^(?P<what>[a-z]+(?: [a-z]+){0,2}) (?P<done>[a-z]{3,}ed|stolen|sold|broken|lost|gone|paid)"
-    r"(?= (?:to|until|from|on|in|at|by|yesterday|today|again|now|last)\b|[.!]*$)",
-    re.IGNORECASE,
-)
-"""What was done to a thing of the writer's, without an auxiliary: `gym membership cancelled`."""
 _TOLD = re.compile(
     r"^(?:(?:my|our|the) )?(?:doctor|doc|gp|dentist|vet|midwife|consultant|optician|physio|nurse) (?:just )?"
     r"(?:said|says|told me|tells me|confirmed)(?: that)? (?=(?:I|I'm|I've|my|our)\b)",
@@ -351,13 +347,16 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _SECOND_NAME.sub(_with_comma, _NAME_FIRST.sub(r"\g<name>, and ", text))
     text = _PUT_ME.sub(r"I'm now \g<where>", text)
     text = _AND_IT.sub(_and_it, text)
-    text = _OWN_CHANGED.sub(_own_changed, _NEW_VALUE.sub(_new_value, text))
+    text = _NEW_VALUE.sub(_new_value, text)
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
     text = _NAMED_NEXT.sub(_named_next, _COUNTED.sub(r"I have \g<left> now", text))
-    text = _FIGURE.sub(_own_figure, _NO_LONGER.sub("I'm ", _TOLD.sub("", text)))
-    text = _UNDERGONE.sub(_undergone, text)
+    text = _NO_LONGER.sub("I'm ", _TOLD.sub("", text))
     text = _RECURRING.sub(_recurring, _ABOUT_ME.sub(r"I'm \g<age>", text))
-    text = _OWN_FIRST.sub(_own_first, _NO_MORE_OF.sub(r"I no longer have \g<what>", _BACK.sub("I'm ", text)))
+    text = _DOSE.sub(r"I take \g<what> ", text)
+    text = with_owners(_NO_MORE_OF.sub(r"I no longer have \g<what>", _BACK.sub("I'm ", text)))
+    if begins_with_thing(text):
+        first, *others = text.split(", ")
+        text = ", ".join([first, *map(restore_subject, others)])
     text = _HANDED.sub(r"\g<hand>-handed", _HEDGE.sub("", text))
     text = _WITHOUT.sub(r"I've been \g<state> \g<what> for \g<time>", text).replace("  ", " ")
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
@@ -393,26 +392,6 @@ def _own_due(match: re.Match[str]) -> str:
     return f"{owner}{match['what']} {'are' if is_plural(words[-1]) else 'is'} due "
 
 
-def _own_figure(match: re.Match[str]) -> str:
-    is_pronoun = match["what"].split()[0] in _NOT_OWN
-    return match[0] if is_pronoun else f"my {match['what']} is "
-
-
-def _own_first(match: re.Match[str]) -> str:
-    """Return `my dentist` for a noun that is the writer's own; a plural may mean all of its kind."""
-    what = match["what"]
-    is_one = what[0].islower() or not what.endswith("s")
-    if own_noun(what) is None or what.lower() in PARENTS or not is_one or is_plural(what):
-        return match[0]
-    return f"my {match['new'].lower()}{what if what.isupper() else what[0].lower() + what[1:]}{match['is'] and ' is'}"
-
-
-def _undergone(match: re.Match[str]) -> str:
-    what = match["what"].lower()
-    is_thing = own_noun(what) is not None and what.rpartition(" ")[2] not in KIN
-    return f"my {what} {'have' if is_plural(what) else 'has'} been {match['done']}" if is_thing else match[0]
-
-
 def _recurring(match: re.Match[str]) -> str:
     words = match["what"].split()
     is_verb = words[0] in BASES or is_past(words[0]) or is_gerund(words[-1])
@@ -426,13 +405,6 @@ def _and_it(match: re.Match[str]) -> str:
     is_changed = _CHANGING.search(match["act"]) is not None and len(_OWNERS.findall(match["act"])) == 1
     verb = {"'s": " is", "'ll": " will"}.get(match["is"], match["is"])
     return f"{match['act']}, {match['what']}{verb}" if is_changed else match[0]
-
-
-def _own_changed(match: re.Match[str]) -> str:
-    if match["what"].split()[0] in _NOT_OWN | _NOT_OWN_NOUNS:
-        return match[0]
-    verb = " is" if match["is"] == "'s" else match["is"]
-    return f"my {match['what']}{verb}"
 
 
 def _named_next(match: re.Match[str]) -> str:

@@ -22,6 +22,11 @@ _TEXTS = word_set(
     "guide section release chapter book plan form notice"
 )
 """What calls itself `this`."""
+_EACH_OTHERS = word_set(
+    "friend mate neighbour neighbor colleague coworker roommate flatmate partner sibling brother sister cousin twin "
+    "couple family team"
+)
+"""What people are to each other."""
 _TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
 _OTHERS_PLACES = frozenset({"place", "stead"})
 """Whose one takes is somebody else's: `Ada was elected in her place`."""
@@ -46,16 +51,20 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
         return "part of another sentence"
     if not _names_subject(clause, has_antecedent=has_antecedent):
         return "subject not named"
-    if clause.subject.lower_ == "we" and any(
-        child.dep_ in ("attr", "acomp") and child.like_num and child.n_lefts + child.n_rights == 0
-        for child in clause.head.children
-    ):
-        return "whom it counts is not named"  # `we're four now` is no age
+    if clause.subject.lower_ == "we" and any(map(_counts_or_relates, clause.head.children)):
+        return "whom it counts or relates is not named"
     if any(map(_lacks_object, clause.tokens[:-1])):
         return "an object left out"
     if (unnamed := dangling(clause, has_antecedent=has_antecedent)) is not None:
         return f"{unnamed.text!r} is not named"
     return "its writer is not named" if not context.is_speech and any(map(is_first, clause.tokens)) else None
+
+
+def _counts_or_relates(complement: "Token") -> bool:
+    """Return whether it says how many `we` are, or what to each other: `we're four now`, `we're best friends`."""
+    if complement.dep_ in ("attr", "acomp") and complement.like_num:
+        return complement.n_lefts + complement.n_rights == 0
+    return complement.dep_ == "attr" and complement.lemma_.lower() in _EACH_OTHERS and not any(complement.rights)
 
 
 def _is_about_everybody(clause: Clause) -> bool:
@@ -174,9 +183,9 @@ def _stands_alone(token: "Token") -> bool:
     if word == "that":
         return token.dep_ not in ("mark", "det", "nsubj") or (token.dep_ == "nsubj" and token.head.dep_ != "relcl")
     if word in ("one", "ones"):
-        return token.dep_ in ("dobj", "pobj", "attr", "nsubj") and not any(
-            child.lower_ in ("of", "in") for child in token.children
-        )
+        parts = {child.lower_ for child in token.children}
+        is_of_some = "of" in parts or ("in" in parts and parts.isdisjoint(("the", "that", "this")))
+        return token.dep_ in ("dobj", "pobj", "attr", "nsubj") and not is_of_some
     return token.dep_ not in ("det", "mark", "expl", "predet")
 
 

@@ -58,6 +58,7 @@ def render_clause(clause: Clause, referents: Referents) -> str:
             replaced.update(_expanded(token.nbor()))
         if token.lower_ in _NOMINATIVE and token.dep_ in SUBJECTS:
             replaced.update(_agreeing(token, clause))
+            replaced.update(_one_of_them(token, clause, referents))
     fronted = [] if clause.is_shared else _fronted_time(clause)
     rest = [token for token in clause.tokens if token.i not in {moved.i for moved in fronted}]
     while rest and ((rest[0].is_punct and rest[0].text not in ("(", '"', "'", "$")) or rest[0].dep_ == "cc"):
@@ -208,6 +209,22 @@ def _agreeing(subject: "Token", clause: Clause) -> dict[int, str]:
     if following is not None and following.lower_ in ("n't", "n\u2019t") and finite.i in agreed:
         agreed[following.i] = "n't"
     return agreed
+
+
+def _one_of_them(subject: "Token", clause: Clause, referents: Referents) -> dict[int, str]:
+    """Return for what `we` are what one of them is: `we're vegetarians` becomes `Ann is a vegetarian`."""
+    complement = next((child for child in clause.head.children if child.dep_ == "attr" and child.tag_ == "NNS"), None)
+    if subject.lower_ != "we" or referents.group is not None or complement is None:
+        return {}
+    if complement.lemma_ == complement.text or any(part.dep_ in _COUNTING for part in complement.children):
+        return {}
+    first = complement.left_edge
+    one = {complement.i: complement.lemma_}
+    article = "an" if one.get(first.i, first.lower_)[0] in "aeiou" else "a"
+    return one | {first.i: f"{article} {one.get(first.i, first.text)}"}
+
+
+_COUNTING = frozenset({"det", "poss", "nummod", "conj", "predet", "neg"})
 
 
 def _fronted_time(clause: Clause) -> "list[Token]":

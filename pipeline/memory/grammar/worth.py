@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, is_first
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_words
-from pipeline.text.english_nouns import KIN, PARENTS, PETS
+from pipeline.text.english_nouns import BODY, HELPERS, KIN, PARENTS, PETS
 from pipeline.text.english_verbs import is_gerund, word_set
 
 if TYPE_CHECKING:
@@ -87,11 +87,14 @@ def worth(clause: Clause, context: SpeakerContext) -> Worth:
 def _predicate_score(clause: Clause) -> tuple[float, str]:
     head = clause.head
     lemma = head.lemma_.lower()
-    particle = next((child.lower_ for child in head.children if child.dep_ in ("prt", "prep")), "")
+    particle = next(
+        (child.lower_ for child in head.children if child.dep_ in ("prt", "prep", "advmod") and child.i > head.i), ""
+    )
     objects = [child for child in head.children if child.dep_ == "dobj"]
     is_age = lemma == "turn" and any(child.like_num for child in head.children)
-    if f"{lemma} {particle}" in _PHRASES or is_age or _has_new_value(head) or _is_over(clause):
-        return 2.0, f"{lemma} {particle}"
+    is_change = f"{lemma} {particle}" in _PHRASES or is_age or _has_new_value(head) or _is_over(clause)
+    if (own := _own_state(clause)) is not None or is_change:
+        return 2.0, own or f"{lemma} {particle}"
     if lemma in _WITH_OBJECT and (objects or any(child.dep_ == "oprd" for child in head.children)):
         return (2.0, "cannot stand") if _cannot_stand(head) else (1.0, lemma)
     if _is_bare(clause) and not _is_habit(clause):
@@ -110,6 +113,30 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
         is_empty = inner.lemma_ in _EMPTY and lemma != "stop"
         return (-1.0 if is_empty else 1.5), f"{lemma} {inner.lemma_}"
     return (2.0 if lemma in _STRONG else -2.0 if lemma in _EMPTY else 1.0), lemma
+
+
+def _own_state(clause: Clause) -> str | None:
+    """Return what a clause tells of the speaker's health and habits, whatever its verb is worth elsewhere."""
+    lemma, subject = clause.head.lemma_.lower(), clause.subject
+    if lemma == "say" and _is_own_helper(subject) and any(token.like_num for token in clause.tokens):
+        return "who treats the speaker says how long"
+    if lemma in _ABILITIES and _is_denied_alone(clause):
+        return f"does not {lemma}"
+    is_body = lemma == "be" and _is_own_body(subject) and not any(part.dep_ == "attr" for part in clause.head.children)
+    return "how a part of the speaker is" if is_body else None
+
+
+_TREATING = HELPERS | {"doctor", "dentist", "therapist"}
+
+
+def _is_own_helper(subject: "Token") -> bool:
+    """Return whether it is who treats the speaker: `my physio`."""
+    return subject.lemma_.lower() in _TREATING and _is_of_speaker(subject)
+
+
+def _is_own_body(subject: "Token") -> bool:
+    """Return whether it is a part of the speaker: `my knee`."""
+    return subject.lemma_.lower() in BODY and _is_of_speaker(subject)
 
 
 def _is_complaint(clause: Clause) -> bool:
@@ -159,6 +186,21 @@ def _is_habit(clause: Clause) -> bool:
     return lemma in _STRONG and (is_present or is_denied)
 
 
+_ABILITIES = frozenset({"drink", "smoke", "vape", "gamble", "drive", "swim", "cook", "walk", "talk", "speak", "cycle"})
+
+
+def _is_denied_alone(clause: Clause) -> bool:
+    """Return whether the speaker or theirs never do something: `I don't drink`, `my son doesn't walk yet`."""
+    head, subject = clause.head, clause.subject
+    is_denied = any(child.dep_ == "neg" for child in head.children) and head.tag_ == "VB"
+    is_past = any(helper.tag_ == "VBD" for helper in auxiliaries(head))
+    return is_denied and not is_past and _is_bare(clause) and (is_first(subject) or _is_of_speaker(subject))
+
+
+def _is_of_speaker(subject: "Token") -> bool:
+    return any(is_first(child) and child.dep_ == "poss" for child in subject.children)
+
+
 def _is_generic(token: "Token") -> bool:
     """Return whether a noun says nothing by itself: `some good advice`, `a few plans`, `their dream`."""
     detailed = any(child.dep_ in ("prep", "compound", "relcl", "acl", "appos", "nummod") for child in token.children)
@@ -202,7 +244,7 @@ def _is_bare(clause: Clause) -> bool:
         return False
     if any(child.dep_ == "auxpass" for child in clause.head.children):
         return False  # `I got promoted` says it all
-    if clause.head.lemma_ == "die" and clause.head.tag_ == "VBD":
+    if clause.head.lemma_ in _TELLS_ALL and clause.head.tag_ == "VBD":
         return False
     after = [token for token in clause.tokens if token.i > clause.head.i]
     return not any(
@@ -210,9 +252,15 @@ def _is_bare(clause: Clause) -> bool:
     )
 
 
+_TELLS_ALL = frozenset({"die", "propose", "retire", "graduate", "elope"})
+"""Verbs that say all without an object, of a change that is over."""
+
+
 def _is_misread(token: "Token") -> bool:
     """Return whether a thing was read as an adverb: `I want a tattoo`, `I uninstalled WoW`."""
     has_article = any(child.dep_ in ("det", "poss") for child in token.children)
+    if token.dep_ == "xcomp" and token.tag_ == "VB":
+        return not any(token.children)  # `I can't eat gluten`
     return token.dep_ == "advmod" and token.lower_ not in _CHANGES and (has_article or token.ent_type_ in _NAMES)
 
 
@@ -262,7 +310,8 @@ def _subject_score(clause: Clause, context: SpeakerContext) -> tuple[float, str]
         return 1.0, "about the speaker"
     owned = is_own_kin(subject) or [part for part in subject.subtree if is_first(part) or part.dep_ == "poss"]
     if owned:
-        return (1.0 if subject.lemma_.lower() in KIN else 0.5), "about somebody's own"
+        is_close = subject.lemma_.lower() in KIN or _is_own_body(subject)
+        return (1.0 if is_close else 0.5), "about somebody's own"
     if subject.dep_ == "csubj" or (subject.i == 0 and is_gerund(subject.lower_)) or subject.tag_ == "VBG":
         return -3.0, "an activity in general"
     if (
@@ -311,6 +360,13 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
             "a change",
             context.is_note and any(token.lower_ in _CHANGES and token.dep_ != "det" for token in clause.tokens),
         ),
+        (
+            0.5,
+            "what was done to a thing of the speaker's, or is regular",
+            context.is_note
+            and _is_of_speaker(clause.subject)
+            and (any(child.dep_ == "auxpass" for child in clause.head.children) or _is_regular(clause)),
+        ),
         (-1.0, "an appeal", clause.subject.lower_ == "we" and "can" in modals),
         (-0.5, "only possible", not modals.isdisjoint(_POSSIBLE) and not kinds & {"DATE", "TIME"} and not hated),
         (-0.5, "one of several acts", clause.is_shared and not kinds),
@@ -318,6 +374,13 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
         (-0.5, "long", len(clause.tokens) > _LONG),
     )
     return [(score, why) for score, why, applies in details if applies]
+
+
+def _is_regular(clause: Clause) -> bool:
+    """Return whether it says on which days something always happens: `our cleaner comes on tuesdays`."""
+    return clause.head.tag_ == "VBZ" and any(
+        token.lower_.endswith("days") or token.lower_ in ("every", "weekly", "monthly") for token in clause.tokens
+    )
 
 
 def _remark_scores(clause: Clause) -> list[tuple[float, str]]:

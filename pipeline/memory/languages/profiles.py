@@ -25,7 +25,7 @@ from pipeline.memory.languages.english import english_words
 from pipeline.text.analyzer import detect_language as text_language
 from pipeline.text.analyzer import words as folded_words
 from pipeline.text.english_verbs import is_finite, is_third_person, word_set
-from pipeline.text.statement_words import has_change_word
+from pipeline.text.statement_words import has_change_word, tells_of_own
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 6, 300
 """Characters of a sentence."""
@@ -137,7 +137,7 @@ def detect_language(text: str) -> LanguageProfile | None:
     if english <= 1 and not any(is_finite(word) for word in words if word not in _ENGLISH):
         language = text_language(folded_words(text), text)
         code = _CODES.get(language, "other")
-        if english == 0 and code != "other" and _names_speaker(profiles[code], text):
+        if english == 0 and code != "other" and (_names_speaker(profiles[code], text) or tells_of_own(text)):
             return profiles[code]
         if language not in _PROFILED:
             return _other(text)
@@ -179,7 +179,13 @@ def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool) 
     if QUESTION_MARK.search(plain) or profile.asks.search(plain):
         return False
     is_own = profile.own.search(plain) is not None
-    return (is_own or (is_note and has_change_word(plain))) and profile.hedges.search(plain) is None
+    is_noted = is_note and (has_change_word(plain) or tells_of_own(plain) or _names_own(plain))
+    return (is_own or is_noted) and profile.hedges.search(plain) is None
+
+
+def _names_own(text: str) -> bool:
+    """Return whether a note says how something of its writer's is called: `pies wabi się Bursztyn`."""
+    return words_of_all("continues").search(text) is not None and text[-1].isalpha() and " " in text
 
 
 def is_permanent(text: str, profile: LanguageProfile) -> bool:
