@@ -103,9 +103,9 @@ def start_processes(
 ) -> Iterator[Deployment]:
     """A process that answers and so many that work, on this broker."""
     variables = {
+        "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
         **(settings or {}),
         "RECOLLECT_KAFKA_BOOTSTRAP": bootstrap,
-        "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
     }
     key = f"rk_{secrets.token_hex(16)}"
     servers = [Server(folder / "data", variables, only=only, key=key) for only in ["api", *["pipeline"] * workers]]
@@ -127,29 +127,32 @@ async def _measure(deployment: Deployment, texts: Sequence[str], *, replays: boo
     await wait_for_zero_lag(connection)
     before = deployment.cpu_seconds()
     began = time.perf_counter()
-    await _send(api, texts)
+    await send_texts(api, texts)
     await wait_for_zero_lag(connection, POLL_SECONDS)
     rate = len(texts) / (time.perf_counter() - began)
     answering, working = (
         1000 * (now - then) / len(texts) for now, then in zip(deployment.cpu_seconds(), before, strict=True)
     )
-    replay = await _replay(connection, deployment, len(texts)) if replays else ""
+    replay = ""
+    if replays:
+        replayed, cpu = await measure_replay(connection, deployment, len(texts))
+        replay = f" {replayed:,.0f} | {cpu:.2f} |"
     await connection.close()
     latencies = f"{add:.1f} | {found:.0f}"
     return f"| {deployment.name} | {latencies} | {rate:,.0f} | {answering + working:.2f} | {answering:.2f} |{replay}"
 
 
-async def _replay(connection: HttpConnection, deployment: Deployment, documents: int) -> str:
-    """Cells of the table: documents made again a second, and the processor time of each in all processes."""
+async def measure_replay(connection: HttpConnection, deployment: Deployment, documents: int) -> tuple[float, float]:
+    """Replay once all processes are idle; documents a second, and milliseconds of CPU of each in all processes."""
     for server in (deployment.api, *deployment.workers):
         await wait_for_idle_cpu(server.pid)
     before = sum(deployment.cpu_seconds())
     seconds = await trigger_and_wait_for_replay(connection)
-    used = sum(deployment.cpu_seconds()) - before
-    return f" {documents / seconds:,.0f} | {1000 * used / documents:.2f} |"
+    return documents / seconds, 1000 * (sum(deployment.cpu_seconds()) - before) / documents
 
 
-async def _send(api: Server, texts: Sequence[str]) -> None:
+async def send_texts(api: Server, texts: Sequence[str]) -> None:
+    """Add the texts in batches by a few connections at once."""
     waiting = iter(range(0, len(texts), BATCH))
 
     async def sends() -> None:
