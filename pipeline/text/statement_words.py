@@ -1,4 +1,4 @@
-"""Words of everyday statements in 22 languages: relatives and friends, the speaker, changes and times.
+"""Words of everyday statements in 22 languages: relatives and friends, the speaker, questions, changes and times.
 
 The lists in `word_lists` hold whole words (`_` for a space); `stem-` is the beginning of one, `-end` its end, and
 `*part` is found anywhere, since Chinese, Japanese and Thai have no spaces. The lists of all languages are searched at
@@ -70,6 +70,26 @@ def tells_of_own(text: str) -> bool:
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
+def adds_to_others(text: str) -> bool:
+    """Return whether a statement says in another language than English that it holds beside what was said before.
+
+    >>> adds_to_others("Ab jetzt arbeite ich auch mittwochs"), adds_to_others("Ab jetzt arbeite ich mittwochs")
+    (True, False)
+    """
+    return _pattern("added").search(_spaced(text)) is not None
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def asks_for_person(question: str) -> bool:
+    """Return whether a question asks who somebody is.
+
+    >>> asks_for_person("Who calls me on Sundays?"), asks_for_person("When do I call?")
+    (True, False)
+    """
+    return _pattern("who").search(_spaced(question)) is not None
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
 def asks_about_asker(question: str) -> bool:
     """Return whether a question names who asks it, and no relative or friend of theirs.
 
@@ -82,12 +102,15 @@ def asks_about_asker(question: str) -> bool:
 
 
 def asks_about_asker_alone(question: str) -> bool:
-    """Return whether a question is about who asks it, and names nothing as theirs.
+    """Return whether a question is about who asks it, names nothing as theirs, and asks for no other person.
 
     >>> asks_about_asker_alone("Where do I live?"), asks_about_asker_alone("Where does our boy live?")
     (True, False)
+    >>> asks_about_asker_alone("Who calls me on Sundays?")
+    False
     """
-    return asks_about_asker(question) and _pattern("owned").search(_spaced(question)) is None
+    alone = asks_about_asker(question) and _pattern("owned").search(_spaced(question)) is None
+    return alone and not asks_for_person(question)
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

@@ -63,6 +63,12 @@ _CHANGE = re.compile(
     r"upgraded|finished|dropped|passed|died|broke up|split|relocated|pushed|postponed|rescheduled|lowered|raised)\b",
     re.IGNORECASE,
 )
+_FROM = re.compile(
+    r"\b(?:switch|mov|chang|go|went|gone|convert|migrat|transferr?)\w*(?: \w+){0,2} from "
+    r"([\w.&+#' -]{1,40}?) (?:to|into|over to)\b",
+    re.IGNORECASE,
+)
+"""What a change says that it ended: "we switched from REST to gRPC"."""
 
 
 def may_succeed(newer: str, older: str) -> bool:
@@ -74,16 +80,24 @@ def may_succeed(newer: str, older: str) -> bool:
     False
     >>> may_succeed("I used to live in Brno", "I live in Ostrava")
     False
+    >>> may_succeed("we switched from REST to gRPC", "Postgres is our only database")
+    False
     """
     if not is_readable(newer, older):
         return True
-    if not _are_about_the_same(newer, older):
+    if not _are_about_the_same(newer, older) or _ends_something_else(newer, older):
         return False
     if ADDED.search(newer) and not ADDED.search(older):
         return False
     if _CHANGE.search(newer):
         return not _UNREAL.search(newer) or _UNREAL.search(older) is not None
     return not any(pattern.search(newer) and not pattern.search(older) for pattern in (_UNREAL, PAST, PASSING))
+
+
+def _ends_something_else(newer: str, older: str) -> bool:
+    """Return whether the newer statement names what it replaces, and the older one has no word of that."""
+    ended = _FROM.search(newer)
+    return ended is not None and set(words(ended[1])).isdisjoint(words(older))
 
 
 def is_readable(newer: str, older: str) -> bool:

@@ -19,6 +19,7 @@ from pipeline.text.statement_words import (
     asks_about_asker,
     asks_about_asker_alone,
     asks_for_number,
+    asks_for_person,
     asks_when,
     says_time,
 )
@@ -71,6 +72,8 @@ class QueryIntent:
 
     asks_for_number: bool = False
     """Whether it asks for a phone number, an age, a price or the like."""
+    asks_for_person: bool = False
+    """Whether it asks who somebody is."""
 
     @classmethod
     def parse(cls, query_text: str, reference_date: date | None = None) -> "QueryIntent":
@@ -88,6 +91,7 @@ class QueryIntent:
             asks_about_asker=asks_about_asker(query_text),
             asks_about_asker_alone=asks_about_asker_alone(query_text),
             asks_for_number=asks_for_number(query_text),
+            asks_for_person=asks_for_person(query_text),
         )
 
     def date_boost(self, day: date) -> float:

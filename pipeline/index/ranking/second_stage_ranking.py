@@ -59,7 +59,7 @@ def apply_second_stage(
     comparison = _compare_best(query, candidates, documents)
     if comparison is None:
         return candidates
-    if query.intent.asks_about_asker:
+    if query.intent.asks_about_asker and not query.intent.asks_for_person:
         candidates = _put_asker_first(query, candidates, comparison)
     return _put_newer_first(query, candidates, comparison)
 

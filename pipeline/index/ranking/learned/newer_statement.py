@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.index.ranking.learned.answer_kinds import DOUBTFUL_LOG_ODDS
-from pipeline.text.statement_words import relative_in_subject
+from pipeline.text.statement_words import adds_to_others, relative_in_subject
 from pipeline.text.succession import is_readable, may_succeed, tells_of_change
 
 LEAST_LOG_ODDS = 1.0
@@ -109,6 +109,8 @@ def answers_instead(pair: StatementPair) -> bool:
     if odds + _weighed(_MARK_WEIGHTS, (1.0, 0.0, 0.0, 0.0)) >= LEAST_LOG_ODDS:
         odds += _weighed(_MARK_WEIGHTS, word_marks(pair))
     if odds < _CHANGE_LOG_ODDS:
+        return False
+    if adds_to_others(pair.newer) and not adds_to_others(pair.older):
         return False
     least = _LEAST_READ_LOG_ODDS if is_readable(pair.newer, pair.older) else LEAST_LOG_ODDS
     return odds >= least or _is_said_to_change(pair)
