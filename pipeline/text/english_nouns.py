@@ -63,7 +63,7 @@ def own_noun(phrase: str) -> OwnNoun | None:
     ('own', 'shared', 'subject', None)
     """
     words = phrase.lower().split()
-    if not words or words[-1] in ("friend", "friends", "family", "team", "company"):
+    if not words or "with" in words or words[-1] in ("friend", "friends", "family", "team", "company"):
         return None
     if words[-1] in _SHARED:
         return "shared"

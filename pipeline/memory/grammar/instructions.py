@@ -9,6 +9,12 @@ _ANSWERING = (
     r"switch to|remember to|show|put|make|using|writing|asking|adding|sending|giving|apologi[sz]ing"
 )
 _CONTACTING = "call|text|email|message|contact|suggest|recommend|mention|schedule|book"
+_WORKING = (
+    r"push|commit|merge|rebase|deploy|format|lint|verify|document|quote|translate|convert|attach|back up|"
+    r"double[- ]check|"
+    r"(?:run|test|check) (?:that|whether|if|with me|make|npm|(?:all |the )?(?:tests?|types|links|linters?|build)\b)"
+)
+"""What an assistant does and few people say of their own days: `always run the tests`."""
 _POLITELY = r"(?:can|could|would|will) you "
 _BEGIN = (
     rf"^(?:{_POLITELY}(?:please |pls )?)?"
@@ -20,11 +26,14 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _WANTED = re.compile(
-    rf"{_BEGIN}(?P<order>avoid .*|(?:never|always|don't ever) (?:{_CONTACTING})\b.*|"
+    rf"{_BEGIN}(?P<order>avoid .*|(?:never|always|don't ever) (?:{_CONTACTING}|{_WORKING})\b.*|"
+    r"(?:don't|do not) (?:suggest|recommend|mention)\b.*|"
     r"(?:(?:always|never|only|just|don't|do not|stop|avoid|no need to) )*"
     rf"(?:{_ANSWERING})\b.*)$",
     re.IGNORECASE,
 )
+_OWN_HABIT = re.compile(rf"(?:never|always) (?:{_WORKING})\b.*\b(?:I|(?<!with )me|my|mine|any ?more)\b", re.IGNORECASE)
+"""Habits without `I`: `always check my mail first`."""
 _LASTING = re.compile(
     r"\b(?:always|never|from now on|in (?:the )?future|going forward|don't|do not|stop|avoid|every|only)\b",
     re.IGNORECASE,
@@ -79,7 +88,12 @@ def find_instruction(text: str) -> str | None:
     if (named := _NAMED.match(text)) is not None:
         return f"User wants to be called {named['name']}"
     match = _WANTED.match(text)
-    if match is None or _TASK.search(_AGAIN.sub("", _REASON.sub("", text))) or len(text.split()) < 3:
+    if (
+        match is None
+        or _OWN_HABIT.match(match["order"])
+        or _TASK.search(_AGAIN.sub("", _REASON.sub("", text)))
+        or len(text.split()) < 3
+    ):
         return None
     if not (_LASTING.search(text) or _is_manner(text)):
         return None

@@ -145,6 +145,12 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
     )
 )
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
+_AGREED = re.compile(
+    r"^(?:(?:I|we) )?(?P<did>decided|agreed|settled|arranged|concluded)(?P<whom>(?: with [\w' -]{2,40}?)?) ?: "
+    r"(?=\w+ \w)",
+    re.IGNORECASE,
+)
+"""What was decided, after a colon."""
 _VOCATIVE_FIRST = re.compile(r"^(?P<name>[A-Z][a-z]+)(?:, |! ?| (?=I\b|I'|my\b|we\b|we'))")
 _VOCATIVE_LAST = re.compile(r",\s*(?P<name>[A-Z][a-z]+)(?=[.!?\u2026]*$)")
 _VOWEL_SIGNS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0970-\u0d7f\u0e00-\u0e7f"
@@ -330,6 +336,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     if not is_speech:
         return text
     text = _SMALL_I.sub("I", _ASIDE.sub(" ", text).strip())
+    text = _AGREED.sub(lambda match: f"I {match['did'].lower()}{match['whom']} that ", text)
     folded = text.lower()
     for hint, pattern, written in _SPELLING:
         if hint in folded:

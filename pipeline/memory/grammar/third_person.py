@@ -139,6 +139,8 @@ def _article(word: str, token: "Token") -> str:
     """Return the article for what the speaker points at: a reader sees nothing."""
     if word in ("these", "those"):
         return ""
+    if word == "that" and token.head.tag_ in ("NNS", "NNPS"):
+        return word  # `decided that keys live two days`
     following = token.nbor().lower_ if token.i + 1 < len(token.doc) else ""
     return "the" if word == "that" else "an" if following[:1] in "aeiou" else "a"
 

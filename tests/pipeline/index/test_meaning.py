@@ -182,6 +182,11 @@ async def test_what_a_relative_does_comes_after_what_the_asker_does(
     assert (await _found(model, question, (own, relative), ("2025-01-01", "2026-01-01")))[0] == own
 
 
+async def test_who_else_is_asked_for_may_be_a_relative(model: E5Embedder) -> None:
+    texts = ("My daughter Susan calls every Sunday at 5.", "Every Wednesday I play bridge with Harold.")
+    assert (await _found(model, "Who calls me on Sundays?", texts, ("2025-01-01", "2026-01-01")))[0] == texts[0]
+
+
 async def test_of_several_later_statements_the_newest_about_the_same_comes_first(model: E5Embedder) -> None:
     texts = (
         "Ich wohne in Hamburg.",

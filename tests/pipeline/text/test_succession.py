@@ -25,6 +25,10 @@ def test_a_newer_statement_about_the_same_may_hold_instead(older: str, newer: st
     assert may_succeed(newer, older)
 
 
+def test_what_names_what_it_ends_follows_that() -> None:
+    assert may_succeed("we switched from REST to gRPC last month", "our services talk REST to each other")
+
+
 @pytest.mark.parametrize(
     ("older", "newer"),
     [
@@ -42,6 +46,7 @@ def test_a_newer_statement_about_the_same_may_hold_instead(older: str, newer: st
         ("Anna works at Bosch", "Hanna moved to a job at Bayer"),
         ("I go to the gym at 6 am", "the gym was closed this morning"),
         ("I'm on the night train to Vienna", "the night train to Rome is sold out"),
+        ("Postgres is our only database", "we switched from REST to gRPC last month"),
         ("I work at Lidl", "dreamt I got hired by NASA last night"),
     ],
 )

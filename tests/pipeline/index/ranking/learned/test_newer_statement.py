@@ -50,6 +50,12 @@ def test_words_of_change_need_less_likeness() -> None:
     assert answers_instead(replace(pair, newer="Ich bin nach Graz umgezogen."))
 
 
+def test_what_holds_beside_the_older_statement_does_not_answer_instead() -> None:
+    pair = replace(_UNREAD, older="Ich arbeite dienstags.", newer="Ab jetzt arbeite ich mittwochs.")
+    assert answers_instead(pair)
+    assert not answers_instead(replace(pair, newer="Ab jetzt arbeite ich auch mittwochs."))
+
+
 def test_two_statements_that_rules_read_have_to_be_nearer() -> None:
     pair = replace(_UNREAD, older="I take the bus to work.", newer="I cycle to the office.")
     assert answers_instead(pair)
