@@ -1,9 +1,12 @@
 """Decision whether a newer statement ends an older one, by a logistic regression over their outlines. Pure."""
 
 import math
+import re
 from functools import lru_cache
 
 from pipeline.memory.attributes.statements import BE, CACHED_TEXTS, HAVE, USER, Phrase, Statement, outline, stem
+from pipeline.text.analyzer import words
+from pipeline.text.english_verbs import word_set
 
 MIN_PROBABILITY = 0.55
 """Probability from which a statement is replaced."""
@@ -15,6 +18,12 @@ _MANY = 100
 """What is no count any more, but a year or a type: `a 2009 Hilux`."""
 _TRAVELS = frozenset(map(stem, ("going", "goes", "flying", "flies", "travelling", "visiting")))
 _ONE_AT_A_TIME = frozenset(map(stem, ("school", "job", "university", "college", "position", "role", "grade")))
+_LISTED = re.compile(r",? (?:and|plus|&) |, ")
+_DETAILS = word_set("in at on with for by from to near of named called who which that")
+"""Words that begin what is said of a thing in a list."""
+_WHEN = frozenset(
+    map(stem, word_set("morning afternoon evening night noon day daily week weekend month year lunch dinner"))
+)
 _BIAS = -2.37
 _WEIGHTS = {
     "activity altered": 2.84,
@@ -76,9 +85,11 @@ def probability(newer: str, older: str) -> float:
 
     >>> probability("User quit the choir, too much drama", "User sings in the church choir") > 0.5
     True
+    >>> probability("User quit tennis", "User plays chess on Mondays and tennis on Fridays")
+    0.0
     """
     new, old = outline(newer), outline(older)
-    if newer == older or not may_compare(new, old):
+    if newer == older or not may_compare(new, old) or _ends_a_part(new, old, older):
         return 0.0
     found = features(new, old)
     if _CIRCUMSTANCES.issuperset(found):
@@ -100,6 +111,29 @@ def may_compare(new: Statement, old: Statement) -> bool:
         and not new.addresses.isdisjoint(old.addresses)
         and (new.holder == old.holder or _is_named_in(new, old) or _takes_role(new, old) or _is_users(new, old))
     )
+
+
+def _ends_a_part(new: Statement, old: Statement, older: str) -> bool:
+    """Return whether the newer ends or alters one of several things that the older lists: the others still hold."""
+    heads = {phrase.head for phrase in (*new.ended, *new.loosely_ended, *new.altered)}
+    objects = {phrase.head for phrase in old.objects} - _WHEN
+    if heads.isdisjoint(objects) or objects <= new.words:
+        return False
+    return any(_is_list(older[: mark.start()], older[mark.end() :], heads, objects) for mark in _LISTED.finditer(older))
+
+
+def _is_list(before: str, after: str, heads: set[str], objects: set[str]) -> bool:
+    """Return whether a thing that ended and another one stand on the two sides of an *and* of the same rank.
+
+    `plays bridge with Harold and Joan` says one thing, `chess on Mondays and tennis on Fridays` two.
+    """
+    first, second = list(map(stem, words(before))), list(map(stem, words(after)))
+    if not heads.isdisjoint(objects.intersection(second)):
+        return not objects.intersection(first) <= heads
+    ended = max((at for at, word in enumerate(first) if word in heads & objects), default=-1)
+    others = objects.intersection(second) - heads
+    details = words(before)[ended + 1 :]
+    return ended >= 0 and bool(others) and (_DETAILS.isdisjoint(details) or not _DETAILS.isdisjoint(words(after)))
 
 
 def features(new: Statement, old: Statement) -> list[str]:

@@ -32,6 +32,8 @@ ENDED = [
     ("User's daughter is in primary school", "User's daughter started secondary school in September 2026"),
     ("User is subscribed to the Economist", "User cancelled their Economist sub, never read it"),
     ("User has two cats", "User's cats died"),
+    ("User plays chess and tennis", "User quit chess and tennis"),
+    ("User plays bridge with Harold and Joan", "User quit bridge"),
     ("User's phone is a Pixel 6", "User got themselves an iPhone 15"),
     ("User takes the train to work", "User cycles to work now"),
     ("User uses Sublime for everything", "User is fully on Zed now"),
@@ -50,6 +52,9 @@ ENDED = [
 HELD = [
     ("Issue 12 is open", "Issue 13 is closed"),
     ("User has two cats", "User's cat died"),
+    ("User takes metoprolol in the morning and a statin at night", "The doctor stopped the statin"),
+    ("User plays chess and tennis", "User quit tennis"),
+    ("User has a dog and a parrot", "User sold the parrot"),
     ("User lives in Berlin", "User no longer lives in Paris"),
     ("User used to live in Madrid", "User is off to Madrid for a long weekend now"),
     ("User is pregnant", "User's sister gave birth"),
