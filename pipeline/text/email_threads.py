@@ -75,6 +75,8 @@ _SALUTATION = re.compile(
     r"Estimad[oa]s?|"
     r"Ol\u00e1|Prezad[oa]s?|Car[oaie]|Gentile|Ciao|Beste|Lieve|Geachte)\b[^\n.:?]{0,50}[,!]?[ \t]*\n",
 )
+_DATED_SALUTATION = re.compile(rf"(?:[^\n.!?]{{0,60}}\d[^\n.!?]{{0,40}}\n){{1,6}}\s*?{_SALUTATION.pattern}")
+"""A salutation below an address and a day."""
 _FULL_NAME = re.compile(r"[A-Z][\w'-]+(?: (?:[A-Z][\w'-]*\.?|v[ao]n|de|da|del))*(?: [A-Z][\w'-]+)?")
 _ADDRESS = re.compile(r"\s*<[^>]*>\s*")
 
@@ -115,7 +117,7 @@ def _parse_mails(text: str) -> Iterator[Utterance]:
 
 def _parse_letter(text: str) -> Iterator[Utterance]:
     """Return a letter without a header by the name below it."""
-    if (begin := _SALUTATION.match(text)) is None:
+    if (begin := _SALUTATION.match(text) or _DATED_SALUTATION.match(text)) is None:
         return
     signed = next((match for match in _SIGNED.finditer(text, begin.end()) if _signer(text[match.end() :])), None)
     if signed is not None:

@@ -44,6 +44,11 @@ _POSTED = re.compile(
 """Headings of Teams, Telegram, Reddit, X and forums."""
 _QUOTING = re.compile(r"^(?P<name>[\w.-]{2,30}) (?:wrote|said|schrieb|a \u00e9crit|escribi\u00f3):[ \t]*$")
 """Begin of a quotation in a forum, up to the next blank line."""
+_NAME_ALONE = re.compile(rf"^(?:{_NAME}|[\w.-]{{3,30}})[ \t]*$")
+_TIME_ALONE = re.compile(
+    rf"^(?:Posted (?:in|on)[^\n]{{0,60}}?[>:] )?(?:Today|Yesterday|Heute|Gestern|Hier|{_DAY}),?(?: at| um| \u00e0)? "
+    rf"{_CLOCK}[ \t]*$"
+)
 _COPIED = re.compile(r" APP\b|\d ?[AaPp][Mm]\b|\b(?:Today|Yesterday|Heute|Gestern|at|um) |[\d/.]+ \[?\d|[\[\u2014]")
 """What only a copied heading has; a diary too has words with a time, such as `Gym 8:00`."""
 _SELF = r"I|I['\u2019]\w+|me|my|we|our|ich|mein\w{0,2}|wir|je|j['\u2019]\w+|mon|ma|mes|nous|yo|mi|mis|soy|vivo|tengo"
@@ -189,7 +194,7 @@ def _turns(text: str) -> list[_Turn]:
     is_markup = "</" in text
     named = [_TURN.match(line.rstrip("\r\n")) for line in lines]
     handles = _chat_handles(lines, named)
-    for line, turn in zip(lines, named, strict=True):
+    for at, (line, turn) in enumerate(zip(lines, named, strict=True)):
         end = position + len(line)
         written = line.rstrip("\r\n")
         spoken = _TAB_TURN.match(written) or (None if is_markup else _IRC_TURN.match(written))
@@ -201,6 +206,8 @@ def _turns(text: str) -> list[_Turn]:
         ):
             on = parse_calendar_day(match["stamp"]) if match["stamp"] else None
             turns.append((match["name"], position + match.start("said"), end, on))
+        elif at + 1 < len(lines) and _is_heading(written, lines[at + 1]):
+            turns.append((written.strip(), end + len(lines[at + 1]), end, parse_calendar_day(lines[at + 1])))
         elif (poster := _poster(written)) is not None:
             turns.append((poster, end, end, parse_calendar_day(written)))
         elif (
@@ -220,6 +227,11 @@ def _turns(text: str) -> list[_Turn]:
             turns[-1] = (name, start, end, on)
         position = end
     return turns
+
+
+def _is_heading(line: str, below: str) -> bool:
+    """Return whether a line is a name above the day and time of its post, as forums show it."""
+    return _NAME_ALONE.match(line) is not None and _TIME_ALONE.match(below) is not None
 
 
 def _poster(line: str) -> str | None:

@@ -98,6 +98,12 @@ _FORM = re.compile(
     re.MULTILINE,
 )
 """A form's field of whom its other fields are about."""
+_REPORTER = re.compile(
+    r"^[*_# ]*(?:Reporter|Reported by|Raised by|Opened by|Submitted by|Requester|Author)[*_]*: *"
+    r"(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: (?-i:[^\W\d_a-z])[\w'-]*){0,2})[ \t]*$",
+    re.MULTILINE,
+)
+"""Who has written a ticket."""
 _CALLER = re.compile(
     r"\W*(?:(?:hi|hey|hello|hiya)\b[\w ,!]{0,20}?\b)?(?:it'?s|this is) (?:your )?"
     r"(?P<who>mum|mom|dad|mother|father|grandma|grandpa|granny|nana)\b(?=$|[.,!]| here| again)",
@@ -136,6 +142,8 @@ def _named_in(text: str, said: Utterance) -> str | None:
         return caller["who"].capitalize()
     if said.speaker is None and (form := _FORM.search(text)) is not None and not _FIRST.search(text):
         return form["who"]
+    if said.speaker is None and (reporter := _REPORTER.search(text)) is not None:
+        return reporter["who"]
     named = _INSTITUTION.match(text.lstrip())
     is_institution = named is not None and _INSTITUTIONS.search(named["name"]) and _PUBLIC.search(text)
     return _TITLES.sub("", named["name"]) if named is not None and is_institution else None

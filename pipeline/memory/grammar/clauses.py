@@ -53,6 +53,8 @@ def find_clauses(doc: "Doc") -> Iterator[Clause]:
         subject = own_subject(head)
         shared = subject is None
         source = head
+        if subject is None and head.dep_ == "ROOT":
+            subject = _subject_before(head)
         while subject is None and (earlier := _coordinated_head(source, heads)) is not None:
             source = earlier
             subject = own_subject(source)
@@ -60,6 +62,14 @@ def find_clauses(doc: "Doc") -> Iterator[Clause]:
         # `Kim: fixed the bug`: what is cut off at the colon may be the subject.
         if subject is not None and (shared or subject in tokens):
             yield Clause(head, tokens, subject, shared)
+
+
+def _subject_before(head: "Token") -> "Token | None":
+    """Return the subject of a past verb that the parser hangs on the next one: `I cleared the shed, found rods`."""
+    before = next((child for child in head.children if child.dep_ == "ccomp" and child.i < head.i), None)
+    is_list = before is not None and before.tag_ == "VBD" and head.tag_ in ("VBD", "VBN")
+    subject = own_subject(before) if before is not None and is_list else None
+    return subject if subject is not None and is_first(subject) else None
 
 
 def without_addition(clause: Clause, at: "Token") -> Clause | None:
@@ -125,6 +135,8 @@ def _is_run_on(token: "Token") -> bool:
     head = token.head
     main = own_subject(head)
     if main is None:
+        if token.tag_ == "VBD" and _subject_before(head) is not None:
+            return True
         return head.tag_ in ("VB", "UH", "NN", "NNS", "NNP", "JJ", "VBP", "VBN") and head.lemma_.lower() not in _UNREAL
     if token.i < main.i:
         return True
@@ -240,7 +252,7 @@ def _is_tail(tokens: "list[Token]") -> bool:
     """Return whether words after a comma are a remark: a result, a comment or a run-on clause."""
     first = tokens[0]
     if first.lower_ in _REMARKS and not (first.lower_ == "so" and len(tokens) > 1 and tokens[1].lower_ == "that"):
-        is_result = first.head.pos_ in ("VERB", "AUX") or (len(tokens) > 1 and tokens[1].lower_ == "no")
+        is_result = first.head.pos_ in ("VERB", "AUX", "ADP") or (len(tokens) > 1 and tokens[1].lower_ == "no")
         return first.lower_ != "so" or first.dep_ != "advmod" or is_result
     if first.tag_ == "PRP" and first.dep_ in SUBJECTS and first.head.dep_ not in ("relcl", "advcl"):
         return True

@@ -24,7 +24,7 @@ from pipeline.memory.languages.profiles import (
     is_permanent,
     states_personal_fact,
 )
-from pipeline.text.english_nouns import KIN, PETS
+from pipeline.text.english_nouns import KIN, PETS, is_plural
 from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
 
 if TYPE_CHECKING:
@@ -56,7 +56,10 @@ _IDENTITY = re.compile(
     re.IGNORECASE,
 )
 """What somebody calls their own, whatever the parser takes the value for: `my favourite food is grilled sardines`."""
-_NO_SENTENCE = re.compile(r" = |^[\w ./-]{2,25}: ?[\W\d_]*$|^(?:[A-Z][\w.-]*,? )+[A-Z][\w-]*, [A-Z][\w-]*$")
+_NO_SENTENCE = re.compile(
+    r" = |^[\w ./-]{2,25}: ?[\W\d_]*$|^[A-Z][a-z ]{2,20}: (?:[A-Z][\w.-]*(?: \([\w ]+\))?[, ]*)+$|"
+    r"^(?:[A-Z][\w.-]*,? )+[A-Z][\w-]*, [A-Z][\w-]*$"
+)
 """Fields and lists of names in any language."""
 _SAME_DAY = re.compile(r"\b(?:on )?(?:the|that) (?:very )?same day\b")
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
@@ -203,7 +206,7 @@ def _facts_of(
         clauses = [clause for clause in clauses if clause.tokens and clause.tokens[-1].i < asking]
     for whole in clauses:
         is_resolved = _needs_antecedent(whole)
-        person = discourse.person if is_resolved else None
+        person = discourse.person if is_resolved and _agrees(whole.subject, discourse.person) else None
         clause = _without_dangling(whole, has_antecedent=person is not None)
         if refusal(clause, context, has_antecedent=person is not None) is None:
             value = worth(clause, context)
@@ -215,6 +218,11 @@ def _facts_of(
         discourse.person = None
     _remember_day(facts, doc, discourse)
     return facts
+
+
+def _agrees(subject: "Token", person: str | None) -> bool:
+    """Return whether `they` may mean whom was spoken of: more than one."""
+    return subject.lower_ != "they" or (person is not None and is_plural(person.rpartition(" ")[2].lower()))
 
 
 def _remember_day(facts: Sequence[DetectedFact], doc: "Doc", discourse: Discourse) -> None:

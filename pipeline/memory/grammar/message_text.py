@@ -178,6 +178,8 @@ _HEADING = re.compile(
     r"permit|pool|machine|room|season|practice|competition|contract|certificate|shoes)\b"
 )
 """What follows a gerund in a heading: `Shopping list`."""
+_LABEL = re.compile(r"[A-Z][a-z]+ed (?!house\b|jobs?\b|schools?\b|teams?\b|in\b|out\b|home\b|\w+(?:day|ly)\b)[a-z]+$")
+"""A participle and its noun as a label: `Verified purchase`."""
 _NO_ACTS = word_set("was were had did felt put let read set cut said")
 """Pasts that are other forms too, or need a subject."""
 _STATE = re.compile(
@@ -448,6 +450,8 @@ def restore_subject(text: str) -> str:
     verb, lower, rest = match["verb"].lower(), text[:1].lower() + text[1:], text[match.end() :]
     following = rest.split(maxsplit=1)
     if following and text[:1].isupper() and (is_third_person(following[0]) or following[0] in _PLAIN_FINITE):
+        return text
+    if _LABEL.match(text):
         return text
     if text.startswith("Drew ") and following and following[0].endswith("ed"):
         return text

@@ -180,6 +180,8 @@ def _stands_alone(token: "Token") -> bool:
             and token.dep_ in ("dobj", "pobj", "attr", "advmod")
             and token.i + 1 == len(token.doc)
         )
+    if token.tag_ == "WDT" and token.head.dep_ == "relcl":
+        return False  # `a van that I converted`
     if word == "that":
         return token.dep_ not in ("mark", "det", "nsubj") or (token.dep_ == "nsubj" and token.head.dep_ != "relcl")
     if word in ("one", "ones"):
@@ -204,12 +206,14 @@ def _has_own_antecedent(token: "Token", clause: Clause, *, thing: bool = False) 
         if part.i < token.i and part.i not in own and part.pos_ in ("NOUN", "PROPN")
     ]
     if thing:
+        verb = next((above for above in token.ancestors if above.pos_ == "VERB"), None)
         return any(
             part.lemma_.lower() not in HUMAN
             and part.dep_ in ("dobj", "nsubj")
             and part.tag_ in ("NN", "NNP")
             and not part.lower_.endswith(("ist", "er", "or"))
             and not part.ent_type_
+            and not (token.dep_ == "pobj" and part.dep_ == "dobj" and part.head == verb)  # `I run a fridge off it`
             for part in before
         )
     return bool(before) and token.head.lower_ not in _OTHERS_PLACES

@@ -285,7 +285,8 @@ def _copula_score(clause: Clause) -> tuple[float, str]:
         return _IDENTITY, "likes or not"
     if lemma == "dead" and is_first(clause.subject):
         return -2.0, "laughs"
-    if lemma in _EVALUATIONS or complement.tag_ == "JJS" or lemma in _VAGUE_OBJECTS:
+    is_too = any(child.lower_ == "too" for child in complement.lefts) and not _is_of_speaker(clause.subject)
+    if is_too or lemma in _EVALUATIONS or complement.tag_ == "JJS" or lemma in _VAGUE_OBJECTS:
         return -2.0, f"judges ({lemma})"
     return _IDENTITY, f"is {lemma}"
 

@@ -113,3 +113,45 @@ def test_we_of_a_mail_to_a_team_is_the_team() -> None:
 )
 def test_what_is_left_out_is_understood_and_lists_are_no_chats(said: str, facts: list[str]) -> None:
     assert [fact.text for fact in extract_facts(said, _READ_ON)] == facts
+
+
+def test_a_post_belongs_to_the_name_above_its_day_and_time() -> None:
+    text = (
+        "campervan_anna\nPosted in: Campervans > Electrics > Today 09:12\nI run a fridge off a 110 Ah battery.\n\n"
+        "deepcycle_dave\nToday 09:40\nI went lithium two years ago."
+    )
+    speakers = [fact.said_by for fact in extract_facts(text, date(2026, 11, 20))]
+    assert speakers == ["campervan_anna", "deepcycle_dave"]
+
+
+def test_a_letter_below_an_address_belongs_to_who_signs_it() -> None:
+    text = (
+        "12 Elm Close, Hexham\n4 November 2026\n\nDear Mrs Whitfield,\n\n"
+        "I have cut the hedge every March since 1996.\n\n"
+        "Yours sincerely,\nEdith Barraclough"
+    )
+    assert [fact.said_by for fact in extract_facts(text)] == ["Edith Barraclough"]
+
+
+def test_a_ticket_belongs_to_its_reporter() -> None:
+    text = "TICKET 48213\nReporter: Lukas Brandl\nAssignee: Noor Haddad\n\nWe use the EU cluster, about 40,000 rows."
+    assert [fact.text for fact in extract_facts(text)] == ["Lukas Brandl uses the EU cluster, about 40,000 rows"]
+
+
+@pytest.mark.parametrize(
+    ("said", "memories"),
+    [
+        ("Verified purchase", []),
+        ("Present: Ruth Allen (chair), T. Okafor, Mei Lin", []),
+        ("I run a fridge and some LED strips off it.", ["User runs a fridge"]),
+        (
+            "Ben can't have the eggs so for him I use the flax version",
+            ["Ben can't have the eggs", "User uses the flax version"],
+        ),
+        ("Cleared out the shed, found the old rods", ["User cleared out the shed", "User found the old rods"]),
+        ("I have a van that I converted last winter", ["User has a van that User converted in the winter of 2026"]),
+        ("Gareth makes the best dal in Wales. They are moving to Cardiff.", ["Gareth makes the best dal in Wales"]),
+    ],
+)
+def test_a_memory_is_a_whole_statement_of_what_is_named(said: str, memories: list[str]) -> None:
+    assert [fact.text for fact in extract_facts(said, date(2026, 11, 20))] == memories
