@@ -61,7 +61,8 @@ _POLITE = re.compile(r",? please$", re.IGNORECASE)
 _AGAIN = re.compile(r"(?<=\w),? and (?:keep|make|put|write) it\b", re.IGNORECASE)
 """A second wish about the same answers: `answer in German, and keep it short`."""
 _TO_REMEMBER = re.compile(
-    rf"^(?:{_POLITELY})?(?:please |pls )?(?:remember|note|save|keep in mind|don't forget) (?:that )?"
+    rf"^(?:{_POLITELY})?(?:please |pls )?(?:remember|note|save|keep in mind|don't forget|remind me(?= that\b)) "
+    r"(?:that )?"
     r"(?P<what>(?:I|I'm|my|we|our)\b[^?]+)\?*$",
     re.IGNORECASE,
 )

@@ -151,6 +151,8 @@ _AGREED = re.compile(
     re.IGNORECASE,
 )
 """What was decided, after a colon."""
+_TITLE = re.compile(r"\b(?:dr|prof|mrs?|ms)\. (?=\w)")
+"""Titles written small, which the parser would take for the end of a sentence."""
 _VOCATIVE_FIRST = re.compile(r"^(?P<name>[A-Z][a-z]+)(?:, |! ?| (?=I\b|I'|my\b|we\b|we'))")
 _VOCATIVE_LAST = re.compile(r",\s*(?P<name>[A-Z][a-z]+)(?=[.!?\u2026]*$)")
 _VOWEL_SIGNS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0970-\u0d7f\u0e00-\u0e7f"
@@ -338,6 +340,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     if not is_speech:
         return text
     text = _SMALL_I.sub("I", _ASIDE.sub(" ", text).strip())
+    text = _TITLE.sub(lambda match: match[0].capitalize(), text)
     text = _AGREED.sub(lambda match: f"I {match['did'].lower()}{match['whom']} that ", text)
     folded = text.lower()
     for hint, pattern, written in _SPELLING:

@@ -81,6 +81,9 @@ HELD = [
     ("User: mein Termin ist am Freitag", "User: mein Zug wurde verlegt"),
     ("User: abito a Lecce", "User: da piccola abitavo a Bari"),
     ("User: Ich lebe in Mainz", "User: mein Bruder ist nach Fulda gezogen"),
+    ("User: je vis à Nantes", "User: on déménage à Angers en janvier"),
+    ("User: Ich wohne in Wien", "User: Ich ziehe im März nach Graz"),
+    ("User: Я живу в Самаре", "User: в мае переезжаем в Казань"),
 ]
 
 

@@ -105,6 +105,8 @@ def test_a_name_belongs_to_whom_the_sentence_before_introduced() -> None:
         ("Can you remember that I park in bay 27?", "User parks in bay 27"),
         ("Never call me before 10am", "User asks: never call me before 10am"),
         ("hey its Joe", "User is Joe"),
+        ("my supervisor is dr. van Dijk", "User's supervisor is Dr. Van Dijk"),
+        ("remind me that our lawyer is Elena Rossi", "User's lawyer is Elena Rossi"),
         ("Always run the tests before you push", "User asks: always run the tests before you push"),
         ("Don't suggest pork dishes", "User asks: don't suggest pork dishes"),
         ("never run marathons anymore", "User never runs marathons anymore"),
