@@ -187,6 +187,7 @@ async def test_any_order_of_arrival_leads_to_the_same_conclusions(
 
 
 @given(STEPS, st.integers(1, 9))
+@example([("say", "b", SISTER), ("say", "c", HOME), ("say", "a", SISTER), ("delete", "b", "")], 1)
 @settings(max_examples=30, deadline=None)
 async def test_a_replay_yields_the_same_conclusions_in_any_batch_size(
     steps: list[tuple[str, str, str]], size: int
