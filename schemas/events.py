@@ -184,7 +184,7 @@ class FormedMemory(Event):
     end: int | None = None
     relations: tuple[Relation, ...] = ()
     replaced_by: tuple[str, ...] = ()
-    """Ids of existing memories about a later time, which update this one."""
+    """Ids of existing memories about a later time, which update this one, or of which one will end the other."""
     effective_at: datetime | None = None
     """Time that decides about versions, if not `date`: a repetition is not a new version."""
     imported: ImportedStatement | None = None

@@ -1,7 +1,7 @@
 """An attribute of a fact, and the comparison of two."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pipeline.memory.attributes import hypernyms
@@ -24,7 +24,7 @@ class Attribute:
     (`is_explicit_change`). `detail`: the rest of the statement; facts are equal only with equal details.
     `value_kind`: whether values may be more or less exact (Berlin, East Berlin); a `statement` is the whole text, and
     `is_explicit_change` says that it tells of a change. `denies_whole_kind`: all
-    of a kind is denied (`no longer has cats`).
+    of a kind is denied (`no longer has cats`). `is_planned`: it will be so from a day on.
     """
 
     subject: str
@@ -36,11 +36,12 @@ class Attribute:
     detail: str = ""
     is_explicit_change: bool = False
     denies_whole_kind: bool = False
+    is_planned: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
-        """Subject and name, equal for attributes of the same thing."""
-        return self.subject, self.name
+        """Subject and name, equal for attributes of the same thing; plans are compared with plans."""
+        return self.subject, f"planned {self.name}" if self.is_planned else self.name
 
     @property
     def is_negated(self) -> bool:
@@ -67,6 +68,11 @@ def contradicts(new: Attribute, old: Attribute) -> bool:
     if "time" in (new.value_kind, old.value_kind):
         return times_conflict(new.value, old.value) or (new.is_explicit_change and new.value_kind == old.value_kind)
     return not _is_refinement(new, old)
+
+
+def will_contradict(planned: Attribute, present: Attribute) -> bool:
+    """Return whether what is planned ends what holds now, once its day has come."""
+    return planned.is_planned and not present.is_planned and contradicts(replace(planned, is_planned=False), present)
 
 
 def _is_of_one_day(attribute: Attribute) -> bool:

@@ -10,8 +10,9 @@ from pipeline.memory.attributes import endings, entity_attributes, person_attrib
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_patterns import AttributePattern, circumstances
 from pipeline.memory.attributes.paraphrases import plain_forms
-from pipeline.memory.attributes.statements import is_planned, outline, stem
+from pipeline.memory.attributes.statements import as_begun, is_planned, outline, stem
 from pipeline.memory.attributes.value_normalization import normalize_phrase
+from pipeline.text.succession import ADDED, PASSING
 
 MAX_FACT_CHARS = 240
 """Characters of a fact; a longer text states more than one thing."""
@@ -55,6 +56,8 @@ def extract_attributes(text: str) -> tuple[Attribute, ...]:
     if len(text) > MAX_FACT_CHARS:
         return ()
     text = text.strip().rstrip(".!").replace("\u2019", "'")
+    is_plan = is_planned(text)
+    text = as_begun(text) if is_plan else text
     aside = _ASIDE.search(text)
     attributes = (
         _match_patterns(text, "")
@@ -62,11 +65,19 @@ def extract_attributes(text: str) -> tuple[Attribute, ...]:
         else _match_patterns(text[: aside.start()], "" if aside["more"] is None else normalize_phrase(aside[0]))
     )
     found = (*attributes, *_attributes_in_other_words(text, {attribute.key for attribute in attributes}))
-    if not is_planned(text):
+    if not is_plan:
         return found
     # What is to come ends what was planned before, and nothing that holds today.
+    is_alone = ADDED.search(text) is None and PASSING.search(text) is None
     return tuple(
-        attribute if attribute.name == endings.PLAN else replace(attribute, name=f"planned {attribute.name}")
+        attribute
+        if attribute.name == endings.PLAN
+        else replace(
+            attribute,
+            is_planned=True,
+            is_single_valued=attribute.is_single_valued and is_alone,
+            is_explicit_change=attribute.is_explicit_change and is_alone,
+        )
         for attribute in found
     )
 

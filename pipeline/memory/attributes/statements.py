@@ -182,9 +182,17 @@ _PLANNED = re.compile(
     r"transferring|getting(?! married)|quitting|taking over|relocating|stopping|closing|ending|coming)\b.* "
     rf"(?:(?:in|from|on|as of|by|next|until|at the end of) {_TO_COME}|week|month|year|term|\w+day)|tomorrow|soon)\b|"
     r"\b(?:start(?:s|ing)?|go(?:es)? (?:up|down)|moves?|changes?|switch(?:es)?)\b.* "
-    rf"(?:in|on|from|as of) {_TO_COME})\b"
+    rf"(?:in|on|from|as of) {_TO_COME})\b|"
+    r"\b(?:works?|lives?|is|are|costs?|pays?|earns?|studies)\b(?! (?:now|been|from)\b).* "
+    rf"(?:from|as of|starting) {_TO_COME})\b"
 )
 """What will be so: `is starting at Pret in January`."""
+_BEGINS = {
+    "starting": "started", "joining": "joined", "moving": "moved", "leaving": "left", "quitting": "quit",
+    "switching": "switched", "changing": "changed", "relocating": "relocated", "going": "went",
+    "starts": "started", "start": "started", "moves": "moved", "goes": "went", "go": "went", "changes": "changed",
+}  # fmt: skip
+_TO_BEGIN = re.compile(rf"\b(?:(?:is|are) (?:(?!not\b)\w+ )?)?\b(?P<verb>{'|'.join(_BEGINS)})\b(?! to [a-z])")
 _FOREIGN_CHANGES = ("ended", "moved", "new_job", "altered", "corrects", "begun")
 _FOREIGN_KINDS = (*_FOREIGN_CHANGES, "home", "job", "past", "planned", "denied")
 _NUMBERS = {
@@ -300,6 +308,15 @@ def as_done(text: str) -> str:
     ('User pushed the wedding', 'User quit smoking')
     """
     return _HAD_TO.sub(lambda match: _DONE.get(match["verb"], f"{match['verb'].removesuffix('e')}ed"), text)
+
+
+def as_begun(text: str) -> str:
+    """Return what is planned as if its day had come.
+
+    >>> as_begun("User is moving to Oslo in March"), as_begun("User starts at Pret on 3 March")
+    ('User moved to Oslo in March', 'User started at Pret on 3 March')
+    """
+    return _TO_BEGIN.sub(lambda match: _BEGINS[match["verb"]], text, count=1)
 
 
 def is_planned(text: str) -> bool:

@@ -108,7 +108,7 @@ class DocumentMemoryBuilder:
             start=candidate.start,
             end=candidate.end,
             relations=relations if extends_relation is None else (extends_relation,),
-            replaced_by=decision.replaced_by,
+            replaced_by=(*decision.replaced_by, *decision.planned),
             effective_at=valid_time,
             incarnation=existing.incarnation
             if existing is not None and existing.incarnation != self._job.incarnation

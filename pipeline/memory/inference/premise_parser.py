@@ -121,7 +121,7 @@ def _with_person_attribute(text: str, premise: ParsedPremise) -> ParsedPremise:
     begin = title.end() if title is not None else 0
     for attribute in extract_attributes(text[begin:]):
         name = _leading_name(text, begin, attribute.subject)
-        if name is None or attribute.is_negated or attribute.replaced_value is not None:
+        if name is None or attribute.is_planned or attribute.is_negated or attribute.replaced_value is not None:
             continue
         if attribute.name == "employer":
             return _with_employer(premise, name, text)

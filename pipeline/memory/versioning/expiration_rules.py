@@ -37,6 +37,15 @@ _TEMPORARY_STATE = re.compile(
 )
 
 
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+_NAMED_DAY = re.compile(
+    rf"(?P<week>week of )?(?:\b(?P<day>\d{{1,2}}) )?\b(?P<month>{'|'.join(_MONTHS)})\b(?: (?P<year>\d{{4}})\b)?"
+)
+
+
 def expiration_time(text: str, event_dates: Sequence[str], stated_at: datetime) -> datetime | None:
     """Return when a memory expires by its own words; None if it states no end or describes the past.
 
@@ -54,6 +63,27 @@ def expiration_time(text: str, event_dates: Sequence[str], stated_at: datetime) 
     if last is None or last < stated_at.date() or last >= date.max - timedelta(days=2):
         return None
     return datetime.combine(last + timedelta(days=1), time(tzinfo=UTC)) + WESTERNMOST_UTC_OFFSET
+
+
+def takes_effect(text: str, stated_at: datetime) -> datetime | None:
+    """Return when the last day that a plan names has begun everywhere; None if it names none.
+
+    Of a month or week it is the last day. A day without a year is the next one.
+
+    >>> takes_effect("User is starting at Pret in January", datetime(2026, 11, 22, tzinfo=UTC))
+    datetime.datetime(2027, 1, 31, 12, 0, tzinfo=datetime.timezone.utc)
+    """
+    *_, named = [None, *_NAMED_DAY.finditer(text)]
+    if named is None:
+        return None
+    month = _MONTHS.index(named["month"]) + 1
+    years = (int(named["year"]),) if named["year"] else (stated_at.year, stated_at.year + 1)
+    for year in years:
+        day = _last_day(f"{year}-{month:02}" + (f"-{int(named['day']):02}" if named["day"] else ""))
+        if day is not None and (named["year"] or day >= stated_at.date()):
+            day += timedelta(days=6 if named["week"] else 0)
+            return datetime.combine(day, time(tzinfo=UTC)) + WESTERNMOST_UTC_OFFSET
+    return None
 
 
 def _last_day(iso_date: str) -> date | None:

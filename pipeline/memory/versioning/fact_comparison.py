@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from itertools import islice
 
-from pipeline.memory.attributes.attribute import Attribute, contradicts, is_equivalent
+from pipeline.memory.attributes.attribute import Attribute, contradicts, is_equivalent, will_contradict
 from pipeline.memory.attributes.replacement import probability
+from pipeline.memory.versioning.expiration_rules import takes_effect
 from schemas.events import Relation
 
 MAX_UPDATE_TARGETS = 20
@@ -48,13 +49,23 @@ class FactRecord:
     premises: tuple[str, ...] = ()
     true_beside: tuple[str, ...] = ()
 
+    @property
+    def takes_effect(self) -> datetime | None:
+        """Time from which what is planned holds; None for what is no plan or names no day."""
+        is_plan = any(attribute.is_planned for attribute in self.attributes)
+        return takes_effect(self.text, self.valid_time) if is_plan else None
+
 
 @dataclass(frozen=True, slots=True)
 class UpdateDecision:
-    """`relations` point to older facts; `replaced_by` holds ids of newer facts that arrived earlier."""
+    """`relations` point to older facts; `replaced_by` holds ids of newer facts that arrived earlier.
+
+    `planned`: ids of facts of which one will end the other on a day to come.
+    """
 
     relations: tuple[Relation, ...] = ()
     replaced_by: tuple[str, ...] = ()
+    planned: tuple[str, ...] = ()
 
 
 def parse_valid_time(stated: str | None, default: datetime) -> datetime:
@@ -100,7 +111,22 @@ def compare_fact(
         for other in newest_first
         if other.valid_time > valid_time and find_contradiction(other.attributes, attributes)
     )
-    return UpdateDecision(tuple(islice(older, MAX_UPDATE_TARGETS)), tuple(islice(newer, MAX_UPDATE_TARGETS)))
+    planned = (
+        other.id
+        for other in newest_first
+        if will_end(attributes, other.attributes) or will_end(other.attributes, attributes)
+    )
+    return UpdateDecision(
+        tuple(islice(older, MAX_UPDATE_TARGETS)),
+        tuple(islice(newer, MAX_UPDATE_TARGETS)),
+        tuple(islice(planned, MAX_UPDATE_TARGETS)),
+    )
+
+
+def will_end(planned: Sequence[Attribute], present: Sequence[Attribute]) -> bool:
+    """Return whether a plan will end what holds now."""
+    plans = [attribute for attribute in planned if attribute.is_planned]
+    return any(will_contradict(plan, attribute) for plan in plans for attribute in present)
 
 
 def find_contradiction(

@@ -134,6 +134,11 @@ def build_row(row: MemoryRow, provenance: Sequence[ProvenanceEntry]) -> MemoryRo
     )
 
 
+def stated_expiration(row: MemoryRow) -> datetime | None:
+    """Return the end that all statements of a memory give it."""
+    return _expiration(row.text, row.provenance)
+
+
 def _expiration(text: str, provenance: Sequence[ProvenanceEntry]) -> datetime | None:
     """Return the latest stated end; None if any statement has none."""
     ends = [_entry_expiration(text, entry) for entry in provenance]

@@ -23,12 +23,13 @@ class VersionNode:
 class VersionState:
     """`version` counts from 1 along the chain; `is_superseded` if a later version exists, forgotten or not.
 
-    `updates` are the relations to the facts it replaces.
+    `updates` are the relations to the facts it replaces. `ends_at`: when a plan ends it.
     """
 
     version: int
     is_superseded: bool
     updates: tuple[Relation, ...] = ()
+    ends_at: datetime | None = None
 
 
 NodeLookup = Callable[[str], VersionNode | None]

@@ -1,11 +1,12 @@
 """Versions that result from changed memories, given the facts around them. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 
-from pipeline.memory.versioning.fact_comparison import FactRecord, find_contradiction, update_relation
+from pipeline.memory.versioning.fact_comparison import FactRecord, find_contradiction, update_relation, will_end
 from pipeline.memory.versioning.fact_lookup import FactIndex, to_fact_record
-from pipeline.memory.versioning.provenance import stated_relations
+from pipeline.memory.versioning.provenance import stated_expiration, stated_relations
 from pipeline.memory.versioning.version_chain import VersionNode, VersionState, version_family, version_states
 from pipeline.rows import MemoryRow
 from schemas.events import Relation
@@ -22,19 +23,31 @@ def resolve_versions(current: FactIndex, planned: Mapping[str, MemoryRow | None]
     plan = _PlannedFacts(current, {id_: None if row is None else to_fact_record(row) for id_, row in planned.items()})
     members = version_family(plan.versioned_ids(), plan.version_node, plan.connected_ids)
     states = version_states({id_: node for id_ in members if (node := plan.version_node(id_)) is not None})
-    return {id_: replace(state, updates=plan.update_relations(id_)) for id_, state in states.items()}
+    ends = plan.planned_ends(id_ for id_, state in states.items() if not state.is_superseded)
+    return {
+        id_: replace(state, updates=plan.update_relations(id_), ends_at=ends.get(id_)) for id_, state in states.items()
+    }
 
 
 def with_version_state(row: MemoryRow | None, state: VersionState | None) -> MemoryRow | None:
-    """Return the row with its version number, latest flag and relations."""
+    """Return the row with its version number, latest flag, relations and end."""
     if row is None:
         return None
     version = state.version if state is not None else 1
     latest = row.forgotten_at is None and not (state is not None and state.is_superseded)
     relations = _merged_relations(row, state)
-    if (version, latest, relations) == (row.version, row.is_latest, row.relations):
+    expires_at = _expiration(row, state)
+    if (version, latest, relations, expires_at) == (row.version, row.is_latest, row.relations, row.expires_at):
         return row
-    return replace(row, version=version, is_latest=latest, relations=relations)
+    return replace(row, version=version, is_latest=latest, relations=relations, expires_at=expires_at)
+
+
+def _expiration(row: MemoryRow, state: VersionState | None) -> datetime | None:
+    """Return the earlier of the end that a memory states and that which a plan brings."""
+    if state is None or not row.provenance:
+        return row.expires_at
+    planned = None if state.is_superseded else state.ends_at
+    return min((end for end in (stated_expiration(row), planned) if end is not None), default=None)
 
 
 def _merged_relations(row: MemoryRow, state: VersionState | None) -> tuple[Relation, ...]:
@@ -102,6 +115,9 @@ class _PlannedFacts:
             return False
         if other.id in fact.true_beside or fact.id in other.true_beside:
             return False
+        if self._is_plan_and_present(fact, other):
+            effective = other.takes_effect
+            return effective is not None and effective <= fact.valid_time
         is_stated = other.id in fact.stated_updates or fact.id in other.replaced_by
         reverse_is_stated = fact.id in other.stated_updates or other.id in fact.replaced_by
         if not (is_stated or reverse_is_stated):
@@ -113,6 +129,25 @@ class _PlannedFacts:
         if fact.valid_time != other.valid_time:
             return fact.valid_time > other.valid_time and (is_stated or not _supersedes_one_way(other, fact))
         return is_stated if is_stated != reverse_is_stated else fact.id > other.id
+
+    def planned_ends(self, current_ids: Iterable[str]) -> dict[str, datetime]:
+        """Return when facts end that plans among these will replace."""
+        ends: dict[str, datetime] = {}
+        for id_ in current_ids:
+            plan = self._planned_fact(id_)
+            effective = plan.takes_effect if plan is not None and not plan.is_forgotten else None
+            for rival in self._conflicting_ids(id_) if plan is not None and effective is not None else ():
+                present = self._planned_fact(rival)
+                if present is None or plan is None or effective is None or present.valid_time >= effective:
+                    continue
+                if will_end(plan.attributes, present.attributes):
+                    ends[rival] = min(effective, ends.get(rival, effective))
+        return ends
+
+    def _is_plan_and_present(self, fact: FactRecord, other: FactRecord) -> bool:
+        """Return whether only a day to come decides between two facts."""
+        is_between = will_end(fact.attributes, other.attributes) or will_end(other.attributes, fact.attributes)
+        return is_between and find_contradiction(fact.attributes, other.attributes) is None
 
     def _conflicting_ids(self, memory_id: str) -> set[str]:
         """Return the facts stated, by either side, to be incompatible with this one."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.memory.attributes.attribute import contradicts
+from pipeline.memory.attributes.attribute import contradicts, will_contradict
 from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.attributes.replacement import replaces
 
@@ -126,3 +126,42 @@ def test_a_job_that_starts_later_leaves_the_present_one() -> None:
     begun = comparable_attributes("User started at Pret in January")
     assert not any(contradicts(new, old) for new in planned for old in present)
     assert any(contradicts(new, old) for new in begun for old in present)
+
+
+def test_what_was_planned_is_ended_by_what_fulfils_it() -> None:
+    new, old = map(comparable_attributes, ("User adopted a dog", "User is going to adopt a dog in December 2026"))
+    assert any(contradicts(ours, theirs) for ours in new for theirs in old)
+
+
+@pytest.mark.parametrize(
+    ("present", "plan"),
+    [
+        ("User works at Volvo", "User is starting at Polestar in January"),
+        ("User works at Volvo", "User is joining Polestar in December 2026"),
+        ("User works at Volvo", "User works at Polestar from January"),
+        ("User works at Volvo", "User is leaving Volvo on 15 December"),
+        ("User lives in Rome", "User is moving to Oslo on 5 January"),
+    ],
+)
+def test_what_is_planned_ends_what_holds_on_its_day_and_not_before(present: str, plan: str) -> None:
+    new, old = comparable_attributes(plan), comparable_attributes(present)
+    assert not any(contradicts(ours, theirs) for ours in new for theirs in old)
+    assert any(will_contradict(ours, theirs) for ours in new for theirs in old)
+
+
+@pytest.mark.parametrize(
+    ("present", "plan"),
+    [
+        ("User works at Volvo", "User is hoping to start at Polestar in January"),
+        ("User works at Volvo", "User might be starting at Polestar in January"),
+        ("User works at Volvo", "User is not starting at Polestar in January"),
+        ("User works at Volvo", "User is starting at Polestar in January too"),
+        ("User works at Volvo", "User is leaving Lisbon in May"),
+        ("User works at Volvo", "User's sister is starting at Polestar in January"),
+        ("User lives in Rome", "User is going to Oslo in March"),
+        ("User lives in Rome", "User is moving to Oslo for a week in March"),
+    ],
+)
+def test_wishes_additions_and_visits_to_come_end_nothing(present: str, plan: str) -> None:
+    new, old = comparable_attributes(plan), comparable_attributes(present)
+    assert not any(will_contradict(ours, theirs) for ours in new for theirs in old)

@@ -1,6 +1,6 @@
 """The latest facts depend on the documents' dates, not on their order of arrival."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -36,6 +36,9 @@ STATEMENTS = (
     "I quit the choir, too much drama.",
     "I pay 12 euros for Spotify.",
     "Spotify got dearer, I pay 14 euros now.",
+    "I work at Volvo.",
+    "I'm starting at Polestar on 4 February 2026.",
+    "I'm starting at Saab on 6 February 2026 instead.",
 )
 ARRIVALS = st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=9).flatmap(
     lambda story: st.tuples(st.just(story), st.permutations(range(len(story))))
@@ -43,9 +46,9 @@ ARRIVALS = st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=9).flatmap
 """Statements of successive days, and their order of arrival."""
 
 
-def _latest_attributes(world: MemoryHarness) -> set[tuple[str, ...]]:
-    """Return the main attributes and values of the latest memories, or their texts."""
-    return {_main_attribute(row.text) for row in world.memories.rows if row.is_latest}
+def _latest_attributes(world: MemoryHarness) -> set[tuple[tuple[str, ...], datetime | None]]:
+    """Return the main attributes and values of the latest memories, or their texts, and their ends."""
+    return {(_main_attribute(row.text), row.expires_at) for row in world.memories.rows if row.is_latest}
 
 
 def _main_attribute(text: str) -> tuple[str, ...]:

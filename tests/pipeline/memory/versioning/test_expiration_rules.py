@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.memory.formation.rule_based_extraction import extract_facts
 from pipeline.memory.scheduling.expiration_worker import ExpirationWorker
-from pipeline.memory.versioning.expiration_rules import expiration_time
+from pipeline.memory.versioning.expiration_rules import expiration_time, takes_effect
 from pipeline.runtime.local_locks import LocalLocks
 from schemas.topics import MEMORIES_FORGOTTEN
 from tests.support.memory_harness import MemoryHarness
@@ -97,6 +97,62 @@ async def test_the_previous_version_does_not_return_after_expiration() -> None:
     world.clock.advance(30 * 86_400)
     await _run_after_expiration(world, _expiration_worker(world))
     assert world.latest_texts() <= {"The exam was moved to 9 January 2026"}
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("User starts at Pret on 3 March", date(2027, 3, 3)),
+        ("User starts at Pret on 3 December 2026", date(2026, 12, 3)),
+        ("User is moving to Oslo in January", date(2027, 1, 31)),
+        ("User is moving to Oslo in the week of 23 November 2026", date(2026, 11, 29)),
+        ("User is moving to Oslo on 30 February", None),
+        ("User is moving to Oslo soon", None),
+    ],
+)
+def test_a_plan_takes_effect_once_its_last_day_has_begun_everywhere(text: str, day: date | None) -> None:
+    expected = None if day is None else datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
+    assert takes_effect(text, STATED_AT) == expected
+
+
+VOLVO, POLESTAR = "User works at Volvo", "User is starting at Polestar on 5 January 2026"
+
+
+async def _harness_with_plan() -> MemoryHarness:
+    world = MemoryHarness()
+    await world.write_and_extract("now", "I work at Volvo.", date="2026-01-01")
+    await world.write_and_extract("plan", "I'm starting at Polestar on 5 January 2026.", date="2026-01-02")
+    return world
+
+
+@pytest.mark.anyio
+async def test_a_plan_ends_what_holds_on_its_day() -> None:
+    world = await _harness_with_plan()
+    assert world.latest_texts() == {VOLVO, POLESTAR}
+    assert world.memory(VOLVO).expires_at == datetime(2026, 1, 5, 12, tzinfo=UTC)
+    expiry = _expiration_worker(world)
+    world.clock.advance(2 * 86_400)
+    assert await _run_after_expiration(world, expiry) == 0
+    world.clock.advance(3 * 86_400)
+    assert await _run_after_expiration(world, expiry) == 1
+    assert world.latest_texts() == {POLESTAR}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("said", ["I'm starting at Saab on 9 January 2026 instead.", ""])
+async def test_a_plan_that_is_replaced_or_withdrawn_ends_nothing(said: str) -> None:
+    world = await _harness_with_plan()
+    await (world.write_and_extract("later", said, date="2026-01-03") if said else world.delete_document("plan"))
+    expected = datetime(2026, 1, 9, 12, tzinfo=UTC) if said else None
+    assert world.memory(VOLVO).expires_at == expected
+
+
+@pytest.mark.anyio
+async def test_what_is_said_after_the_day_replaces_the_plan() -> None:
+    world = await _harness_with_plan()
+    await world.write_and_extract("later", "I work at Saab now.", date="2026-01-10")
+    assert world.latest_texts() == {"User works at Saab now"}
+    assert world.memory("User works at Saab now").expires_at is None
 
 
 @pytest.mark.anyio
