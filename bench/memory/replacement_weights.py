@@ -59,7 +59,9 @@ Example = tuple[str, frozenset[str], bool]
 
 
 def _pair_examples(data: Path) -> Iterable[Example]:
-    opened: tuple[PairSet, ...] = ("open", "lives_open", "days_open", "voices_open", "kinds_open", "typed_open")
+    opened: tuple[PairSet, ...] = (
+        *("open", "lives_open", "days_open", "voices_open", "kinds_open", "typed_open", "turns_open"),
+    )
     pairs = [pair for name in opened for pair in messy_pairs(name)]
     pairs += [*pairs_of_file(data / "messy-pairs-dev.json"), *practice_pairs()]
     for pair in pairs:

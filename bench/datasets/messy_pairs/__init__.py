@@ -22,8 +22,10 @@ PairSet = Literal[
     "kinds_locked",
     "typed_open",
     "typed_locked",
+    "turns_open",
+    "turns_locked",
 ]
-"""Six sets in two halves, five of them of many kinds and languages, and two written in minutes after the rules."""
+"""Seven sets in two halves, six of them of many kinds and languages, and two written in minutes after the rules."""
 _ENDING = {"= replaces", "= ends", "= corrects"}
 
 

@@ -31,6 +31,16 @@ _FOREIGN_NAME = re.compile(r"\b\w{3,}")
 _HANGUL = re.compile("[\uac00-\ud7af]")
 _UNSPACED = re.compile("[\u4e00-\u9fff]+|[\u30a0-\u30ff]+")
 """Runs of ideographs or of letters for foreign words, which say what a Chinese or Japanese text is about."""
+_SINGLE = re.compile("(?<![\u4e00-\u9fff])[\u4e00-\u9fff](?=[\u306f\u304c\u3092\u3082])")
+"""An ideograph that is a noun by itself: `\u732b\u3092`."""
+_IDEOGRAPHS = "\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341"
+"""One to ten."""
+_COUNTED = re.compile(
+    f"([{_IDEOGRAPHS}])"
+    "[\u5339\u4eba\u53f0\u500b\u672c\u679a\u518a\u56de\u6b73\u624d\u968e\u53ea\u4e2a\u53e3\u8f86\u5c81\u697c]"
+)
+"""An ideograph for a number before one that counts animals, people, things, years or floors: `\u4e8c\u5339`."""
+
 _LONG_FIGURE = re.compile(r"\d[\d .:/-]*\d|\d")
 _STOP = english_words("empty_in_outlines")
 _AUX = english_words("auxiliaries")
@@ -52,7 +62,10 @@ _STRONG_END = (
     r"walked (?:out on|away from)|fell out with|(?:broke|called) (?:it|things) (?:off|quits) with|"
     r"ended (?:it|things) with|cut ties with|discharged from|checked out of|outgrew|grew out of|ported from|moved on "
     r"from|finished with|(?:is|are) (?:finished|through) with|went off|gone off|terminated|discontinued|ended|rehomed|"
-    r"repaid|called off|decided against|(?:was|been) taken off|took [A-Z]\w+ off"
+    r"repaid|called off|decided against|(?:was|been) taken off|took [A-Z]\w+ off|grew out|grown out|phased out|"
+    r"wound down|(?:called|called it) quits (?:with|on)|pulled the plug on|let go of|(?:has|had) had enough of|"
+    r"withdrew from|dissolved|outsourced|sublet|evicted from|expelled from|retired the|cut off|got out of|"
+    r"no more(?! (?:than|time)\b)"
 )
 _WEAK_END = (
     r"left|lost|dropped(?! [\w ]+ (?:at|off|to)\b)|finished|completed|returned|"
@@ -69,11 +82,14 @@ _PARTED = (
     r"let (?P<let>(?:[\w'-]+ ){1,4}?)(?:go|lapse|expire|run out)|threw (?P<thrown>(?:[\w'-]+ ){1,4}?)out)\b"
 )
 _SUBJECT_END = (
-    r"(?:(?:has|have|is|are|was|got|just|now|finally|sadly) )*(?:(?:died|passed away|retired|moved out|refused|left|"
-    r"dumped|ghosted|quit|closed down|shut down|broke down|ended|expired|healed|cancell?ed|stolen|discontinued|banned|"
+    r"(?:(?:has|have|is|are|was|were|been|got|just|now|finally|sadly|all) )*"
+    r"(?:(?:died|passed away|retired|moved out|refused|left|dumped|"
+    r"ghosted|quit|closed down|shut down|broke down|ended|expired|healed|cancell?ed|stolen|discontinued|banned|"
     r"dead|gone|split up|broke up|broken up|disbanded|folded|went (?:bust|under)|lapsed|fizzled out|fell through|"
     r"collapsed|called off|scrapped|abolished|dropped|terminated|discontinued|replaced|written off|"
-    r"discharged|stepped down|moved (?:on|away|back)|cleared up|wound up)\b"
+    r"discharged|stepped down|moved (?:on|away|back)|cleared up|wound up|sold|demolished|torn down|knocked down|"
+    r"rehomed|put down|totall?ed|axed|binned|shelved|revoked|withdrawn|dissolved|wiped out|called it quits|"
+    r"packed (?:up|in)|conked out|gave up the ghost|bit the dust)\b"
     r"(?! (?:up|with|to|for(?! good)|at|early|work|"
     r"home|on)\b)|(?:over|off|finished|history|done)(?=$| (?:for good|now|since)\b))"
 )
@@ -124,7 +140,7 @@ _BEGUN = re.compile(
 )
 _DENIED = re.compile(r"\b(?:not|no|never|without|no longer|\w+n't)\b", re.IGNORECASE)
 _UNREAL = re.compile(
-    rf"\b(?:{WISHED}|may|thinking|thought|thinks?|wants?|plans?|planning|considering|about to|"
+    rf"\b(?:{WISHED.replace('|going|', '|')}|may|thinking|thought|thinks?|wants?|plans?|planning|considering|about to|"
     r"(?<!not )going to (?-i:[a-z])|applying|asked?|offers?|offered|tried|trying|heard|says?|said|told|almost|"
     r"nearly|looks?|looked|(?<!n't )(?<!not )(?<!longer )needs?|prefers? not|how|what|whether|will)\b|'d\b|\?",
     re.IGNORECASE,
@@ -142,6 +158,8 @@ _DATE = re.compile(
     rf" (?:(?:on|in|since|until|by|around) )?(?:the night of )?(?:\d{{1,2}} )?(?:{_MONTHS})\b(?: \d{{4}})?(?:/\S+)?"
 )
 """A day in a memory, which is no part of what changes."""
+_PRESENT_YEAR = re.compile(r"^((?:User|[A-Z][\w-]+)(?:'s [\w-]+)? (?:is|are|has|lives|works|studies)\b.*) in 20\d\d$")
+"""What `this year` became in a memory: `is in halls in 2026`."""
 _ONE_DAY = re.compile(
     r"\b(?:is|are|starts?|begins?|ends?|opens?|closes?|works?|leaves?|comes?|takes?) (?!(?:now|not|off|\w+ed)\b).*"
     rf"\bon (?:the (?:morning|evening|afternoon) of )?\d{{1,2}} (?:{_MONTHS})\b"
@@ -152,6 +170,16 @@ _LIVES = re.compile(
     r"\b(?:lives?|living|based|residing|settled|moved|relocated|emigrated) (?:back |over |out |down |up )?"
     r"(?:in|to|near) (?:the )?[A-Z]"
 )
+_SETTLED = re.compile(
+    rf"\b(?:has|have) been (?:living |based )?in (?:the )?[A-Z][\w ]{{1,30}} (?:since|for)\b"
+    rf"(?: (?:{_MONTHS}|(?:19|20)\d\d|\w+ (?:months|years)))"
+)
+"""A home since a month or a year: `has been in Bruges since March`."""
+_BODY = re.compile(
+    r"^[\w-]+(?:'s [\w-]+)? (?:is|weighs) (?:now )?"
+    r"(?:\d'\d{1,2}|\d[\d.]* ?(?:cm|m|kgs?|kilos?|lbs?|pounds|stone))(?: (?:tall|now))*$"
+)
+"""How tall or heavy somebody is: `is 5'9`, `is 82 kilos now`."""
 _GOING_ON = re.compile(r"\b(?:is|are) (?:\w+ )?\w+ing\b")
 _TOGETHER = re.compile(
     r"^(?:User and (?P<after>[A-Z][\w-]+)|(?P<before>[A-Z][\w-]+) and User) (?P<rest>.+)$", re.DOTALL
@@ -159,8 +187,12 @@ _TOGETHER = re.compile(
 _FOR_GOOD = re.compile(r"\b(?:for good|forever|permanently)\b")
 _RESERVED = word_set("trip flight visit contract job subscription account membership appointment class lesson")
 """Nouns of what is over with all that is said of it: `the trip to Crete`."""
-_NAMED = re.compile(r"(?:(?:called|named|now) )*[A-Z]")
+_NAMED = re.compile(r"(?:(?:an?|some) (?:[a-z]+ ){1,3}(?:called|named) )?(?:(?:called|named|now) )*[A-Z]")
 _OTHER = re.compile(r"\bother\b")
+_NAMING = re.compile(
+    r"^(?P<whose>[A-Z][\w-]*(?:'s [\w-]+(?: [\w-]+)?){1,2})(?:'s name is|'s (?:called|named)| is (?:called|named))\b"
+)
+"""Forms in which somebody is named; they all say that `User's boyfriend is Liam`."""
 _FRONTED = re.compile(r"^(?:Since|After|As of|From|Before|With|At|In|On) [^,]{2,40}?,? (?=User\b)")
 _ROLES = word_set(
     "boss manager supervisor nanny cleaner childminder babysitter au-pair doctor dentist gp therapist counsellor coach "
@@ -253,6 +285,7 @@ class Statement:
     is_wish: bool = False
     is_role: bool = False
     is_gone: bool = False
+    is_body: bool = False
     is_going_on: bool = False
     one_of: frozenset[tuple[str, str, str]] = frozenset()
     state: frozenset[str] = frozenset()
@@ -272,6 +305,7 @@ class Statement:
         said = self.words if self.is_foreign else heads | self.names | {self.verb}
         classes = {name for name, applies in (("home", self.is_home), ("job", self.is_job)) if applies}
         classes |= {f"one {name}" for name, _, _ in self.one_of}
+        classes |= {f"body in {unit}" for unit, _ in self.figures if self.is_body}
         return frozenset(said | self.state | self.passed_state | classes) - {"", BE, HAVE}
 
     @property
@@ -298,7 +332,8 @@ class Statement:
     @property
     def is_measure(self) -> bool:
         """True if it only says how much or which number something is: `The order number is 48417`."""
-        return self.topic is not None and self.verb == BE and len(self.figures) == 1 and not self.objects
+        is_only_figure = self.topic is not None and self.verb == BE and not self.objects
+        return (is_only_figure or self.is_body) and len(self.figures) == 1
 
 
 def as_done(text: str) -> str:
@@ -343,23 +378,27 @@ def outline(text: str) -> Statement:
         return _foreign_outline(foreign["speaker"], foreign["said"])
     found = _english_outline(text)
     is_over = _NOT_LATELY.search(plain) is not None
+    is_settled = _SETTLED.search(plain) is not None
     return replace(
         found,
+        is_home=found.is_home or is_settled,
         is_one_day=_ONE_DAY.search(plain) is not None,
         is_unreal=found.is_unreal or is_planned(plain),
-        is_changed=found.is_changed or is_over,
-        is_now=found.is_now or is_over,
+        is_changed=found.is_changed or is_over or is_settled,
+        is_now=found.is_now or is_over or is_settled,
     )
 
 
 def _english_outline(text: str) -> Statement:
     if (both := _TOGETHER.match(text)) is not None:
         text = f"User {both['rest']} with {both['after'] or both['before']}"
+    text = _NAMING.sub(r"\g<whose> is", text)
     subject, verb, rest = _parts(_FRONTED.sub("", text))
     holder, topic = _holder(subject)
     owner, _, role = holder.partition(" ")
-    if verb == BE and subject.endswith(f"'s {role}") and role in RELATIVES and _NAMED.match(rest):
-        holder, topic = owner, _phrase([role])  # `User's boyfriend is Jake` is about the user
+    if verb == BE and subject.split()[-1] == role in RELATIVES and topic is None and _NAMED.match(rest):
+        # `User's boyfriend is Jake` is about the user
+        holder, topic = owner, _phrase(subject.lower().split()[len(owner.split()) :])
     strong, weak = _ended_phrases(text)
     body = [token for token in _TOKEN.findall(text) if not token[0].isdigit()]
     owners = {stem(part) for part in holder.split()}
@@ -382,11 +421,12 @@ def _english_outline(text: str) -> Statement:
         is_now=_NOW.search(text) is not None,
         is_denied=_DENIED.search(text) is not None,
         is_unreal=_UNREAL.search(text) is not None,
-        is_past=PAST.search(text) is not None,
+        is_past=PAST.search(_PRESENT_YEAR.sub(r"\1", text)) is not None,
         is_passing=PASSING.search(text) is not None,
         is_added=ADDED.search(text) is not None or _OTHER.search(subject) is not None,
         is_wish=_WISH.search(text) is not None,
         is_role=topic is not None and topic.head in _roles(),
+        is_body=_BODY.search(text) is not None,
         is_gone=_GONE.search(text) is not None,
         is_going_on=_GOING_ON.search(text) is not None,
         is_home=_LIVES.search(text) is not None,
@@ -418,7 +458,7 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
             stemmed for name in _FOREIGN_NAME.findall(said) if name[0].isupper() for stemmed in _foreign_stems(name)
         ),
         places=frozenset(stemmed for name in _place_pattern().findall(said) for stemmed in _foreign_stems(name)),
-        figures=tuple(("", digits) for digits in _LONG_FIGURE.findall(said)),
+        figures=tuple(("", digits) for digits in _foreign_figures(said)),
         is_changed=not found.isdisjoint(_FOREIGN_CHANGES) or has_change_word(said),
         is_denied="denied" in found,
         is_unreal="planned" in found,
@@ -428,6 +468,12 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
         is_job=not found.isdisjoint({"job", "new_job"}),
         kinds=frozenset(found),
     )
+
+
+def _foreign_figures(said: str) -> Iterator[str]:
+    yield from _LONG_FIGURE.findall(said)
+    for number in _COUNTED.findall(said):
+        yield str(_IDEOGRAPHS.index(number) + 1)
 
 
 @cache
@@ -441,6 +487,7 @@ def _foreign_stems(text: str) -> Iterator[str]:
     >>> list(_foreign_stems("fumer")), list(_foreign_stems("糖質はやめ")), list(_foreign_stems("담배는"))
     (['fume'], ['糖質'], ['담배'])
     """
+    yield from _SINGLE.findall(text)
     for word in content_words(words(text)):
         if _HANGUL.match(word):
             yield from (word[:2],) if len(word) > 1 else ()

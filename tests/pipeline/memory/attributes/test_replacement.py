@@ -48,6 +48,21 @@ ENDED = [
     ("User: \u6211\u4f4f\u5728\u5317\u4eac", "User: \u6211\u642c\u5230\u4e0a\u6d77\u4e86"),
     ("User: je fume", "User: j'ai arr\u00eat\u00e9 de fumer il y a trois mois"),
     ("User: J'habite \u00e0 Metz", "User: on a d\u00e9m\u00e9nag\u00e9 \u00e0 Nancy"),
+    ("User's boyfriend's name is Liam", "Liam and User broke up"),
+    ("User's boyfriend is called Liam", "User broke up with Liam"),
+    ("User's landlord is Mr Pereira", "User's landlord is some company called Nestwood now"),
+    ("User lost their passport", "User found their passport behind the sofa"),
+    ("User has got a fringe", "User grew out the fringe"),
+    ("User lives in Ghent", "User has been in Bruges since March"),
+    ("User is in halls in 2026", "User moved into a shared house with 3 mates"),
+    ("User's favourite bakery is Crumb", "Crumb has been sold"),
+    ("User: je suis en couple avec Th\u00e9o", "User: Th\u00e9o et moi c'est fini"),
+    ("User: vivo con Nuria", "User: Nuria se fue"),
+    ("User: mam psa, Azor", "User: Azor nie \u017cyje"),
+    (
+        "User: \u732b\u3092\u4e8c\u5339\u98fc\u3063\u3066\u3044\u307e\u3059",
+        "User: \u4e00\u5339\u5897\u3048\u3066\u732b\u306f\u4e09\u5339\u3067\u3059",
+    ),
 ]
 HELD = [
     ("Issue 12 is open", "Issue 13 is closed"),
@@ -80,6 +95,20 @@ HELD = [
     ("User: ich habe eine Katze", "User: die Katze meiner Oma ist gestorben"),
     ("User: mein Termin ist am Freitag", "User: mein Zug wurde verlegt"),
     ("User: abito a Lecce", "User: da piccola abitavo a Bari"),
+    ("User lives in Ghent", "User has been in Bruges since Friday"),
+    ("User is 82 kg", "User is 2 kg down"),
+    ("User is 34", "User is 12 minutes late"),
+    ("User lived in Rome in 2019", "User moved into a shared house"),
+    ("User's boyfriend's name is Liam", "User's boss's name is Liam now"),
+    ("User's boyfriend's name is Liam", "Ana and Tom broke up"),
+    ("User has three cats", "User has no more than three plates"),
+    ("User: ich wohne in K\u00f6ln", "User: meine Freundin ist aus K\u00f6ln"),
+    ("User: j'habite \u00e0 Paris", "User: je me suis rendu \u00e0 Paris en train"),
+    ("User: tengo un perro", "User: acabamos de pasear al perro"),
+    (
+        "User: \u732b\u3092\u98fc\u3063\u3066\u3044\u307e\u3059",
+        "User: \u732b\u304c\u673a\u306b\u4e0a\u304c\u3063\u305f",
+    ),
     ("User: Ich lebe in Mainz", "User: mein Bruder ist nach Fulda gezogen"),
     ("User: je vis à Nantes", "User: on déménage à Angers en janvier"),
     ("User: Ich wohne in Wien", "User: Ich ziehe im März nach Graz"),
@@ -118,6 +147,20 @@ def test_what_is_so_on_one_day_ends_nothing_that_is_so_every_day(usually: str, o
 def test_a_number_said_otherwise_replaces_the_first() -> None:
     assert replaces("The order number is 7787", "User's order number is 7781")
     assert not replaces("The invoice number is 7787", "User's order number is 7781")
+    assert replaces("User is 5'8", "User is 5'9")
+    assert replaces("User's son is 112 cm now", "User's son is 108 cm")
+    assert not replaces("User is 70 kg", "User is 182 cm")
+
+
+def test_what_was_planned_is_ended_by_what_fulfils_it() -> None:
+    new, old = map(comparable_attributes, ("User adopted a dog", "User is going to adopt a dog in December 2026"))
+    assert any(contradicts(ours, theirs) for ours in new for theirs in old)
+
+
+def test_another_name_of_the_same_thing_replaces_the_first() -> None:
+    assert replaces("User's cat is called Toast now", "User's cat's name is Biscotti")
+    assert replaces("User renamed the cat", "User's cat's name is Biscotti")
+    assert not replaces("User's dog is called Toast now", "User's cat's name is Biscotti")
 
 
 def test_a_job_that_starts_later_leaves_the_present_one() -> None:
@@ -126,11 +169,6 @@ def test_a_job_that_starts_later_leaves_the_present_one() -> None:
     begun = comparable_attributes("User started at Pret in January")
     assert not any(contradicts(new, old) for new in planned for old in present)
     assert any(contradicts(new, old) for new in begun for old in present)
-
-
-def test_what_was_planned_is_ended_by_what_fulfils_it() -> None:
-    new, old = map(comparable_attributes, ("User adopted a dog", "User is going to adopt a dog in December 2026"))
-    assert any(contradicts(ours, theirs) for ours in new for theirs in old)
 
 
 @pytest.mark.parametrize(
