@@ -160,7 +160,7 @@ class KeyDestroyer:
         catalog = self._supervisor.pipeline.store.catalog
         unowned = set[int]()
         if self._names is None:
-            owned = {number(key.encode()): key for row in catalog.namespaces() for key in row.incarnations}
+            owned = {number(key.encode()): key for key in catalog.incarnations()}
             indexed = await self._in_thread(index.incarnations)
             unowned = indexed - owned.keys()
             self._names = {key: owned[key] for key in indexed & owned.keys()}

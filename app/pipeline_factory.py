@@ -32,7 +32,6 @@ from pipeline.stages.form_memories_stage import FormMemoriesStage, document_enqu
 from pipeline.stages.index_stage import IndexStage
 from pipeline.stages.namespace_operations_stage import NamespaceOperationsStage
 from pipeline.stages.project_memories_stage import ProjectMemoriesStage
-from pipeline.stages.settings_stage import SettingsStage
 from pipeline.stages.stage_set import StageSet
 from pipeline.stages.sync_run_stages import SyncRunStages
 from pipeline.store import SharedTable, Store, open_store
@@ -254,7 +253,6 @@ def _build_stages(
 ) -> StageSet:
     documents, catalog, bus, blobs = store.documents, store.catalog, resources.bus, resources.blobs
     return StageSet(
-        settings=SettingsStage(None if resources.is_multi_process else catalog),
         extract=extract,
         chunk=ChunkStage(
             documents=documents,
@@ -307,7 +305,7 @@ def _build_stages(
             publisher=bus,
             clock=resources.clock,
             eraser=store,
-            acquire_settings_lock=resources.settings_lock.acquire,
+            settings_lock=resources.settings_lock,
             submissions=submissions,
         ),
         sync_runs=SyncRunStages(store.syncs),

@@ -277,7 +277,8 @@ async def open_supervisor(
     Raises:
         DataDirectoryLockedError, StoreMismatchError, ValueError: with a message for the operator.
     """
-    async with open_resources(settings) as resources:
+    # A replay by the command takes the log as it is.
+    async with open_resources(settings, accepts_log=not (runs_stages or serves_requests)) as resources:
         if not resources.is_multi_process:
             # With shared tables another process may be building a generation.
             await _remove_unfinished_generations(resources)

@@ -1,7 +1,8 @@
 """Resources that outlive a generation of tables: log, blobs, parser, models."""
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -40,15 +41,16 @@ from pipeline.runtime.metrics import Metrics
 from pipeline.runtime.read_barrier import LOG_ANSWER_SECONDS
 from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.settings import Settings
-from pipeline.stage import Record
-from pipeline.store import SettingsCatalog, open_locks
+from pipeline.store import SettingsCatalog, StoreMismatchError, open_locks
 from pipeline.store.blobs.blobs_factory import open_blobs
 from pipeline.store.generations.generation_registry import Generation, GenerationRegistry, IndexConfig, open_generations
 from pipeline.store.key_storage import open_key_storage
+from pipeline.store.log_consistency import find_unknown_settings
 from pipeline.tombstones import LocalTombstones
-from schemas.events import SettingsChanged
 from schemas.topics import SETTINGS_CHANGED
 
+CATALOG_FOLDER = "catalog"
+"""Folder of the catalog in the data directory."""
 _log = logging.getLogger(__name__)
 
 
@@ -74,9 +76,9 @@ class Resources:
     locks: Locks
     """Shared by all processes that use the tables."""
     settings_lock: SettingsLock
-    """Serialises changes of settings."""
-    catalog: SettingsCatalog | None
-    """All settings, followed from the log; None if this process owns the log."""
+    """Serialises changes of each setting."""
+    catalog: SettingsCatalog
+    """All settings, followed from the log."""
     tombstones: Tombstones
     """Deletions ahead of the log, in a process that owns the tables."""
     metrics: Metrics
@@ -92,7 +94,7 @@ class Resources:
     @property
     def is_multi_process(self) -> bool:
         """True if other processes may use the log and the tables too."""
-        return self.catalog is not None
+        return self.settings.kafka_bootstrap is not None
 
     def index_config(self, generation: Generation) -> IndexConfig:
         """Return a generation's own index config, else that of the settings."""
@@ -150,10 +152,11 @@ def sealing_uri(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
+async def open_resources(settings: Settings, *, accepts_log: bool = False) -> AsyncIterator[Resources]:
     """Open the resources; close them in reverse order, the log last.
 
-    DataDirectoryLockedError and ValueError carry messages for the operator.
+    `accepts_log`: if the catalog was filled by another log, it is filled again by this one.
+    DataDirectoryLockedError, StoreMismatchError and ValueError carry messages for the operator.
     """
     clock, metrics = SystemClock(), Metrics()
     uri = tables_uri(settings)
@@ -176,11 +179,26 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
         model = _open_language_model(settings, stack)
         vectors = VectorCache(settings.data_dir / "vectors.sqlite")
         stack.push_async_callback(vectors.aclose)
-        locks: Locks = LocalLocks()
-        catalog, changes = None, SettingsLock()
-        if settings.kafka_bootstrap is not None:
-            locks = open_locks(uri, settings.storage_options(uri))
-            catalog, changes = await _follow_settings(bus, locks, stack)
+        is_shared = settings.kafka_bootstrap is not None
+        locks = open_locks(uri, settings.storage_options(uri)) if is_shared else LocalLocks()
+        catalog = await asyncio.to_thread(
+            SettingsCatalog, settings.data_dir / CATALOG_FOLDER, settings.catalog_namespaces
+        )
+        stack.callback(catalog.close)
+        if (problem := await find_unknown_settings(bus, catalog.positions)) is not None:
+            if not accepts_log:
+                raise StoreMismatchError(problem)
+            catalog.clear()
+        follower = await stack.enter_async_context(
+            bus.follow(SETTINGS_CHANGED, catalog.handle, {number: at for number, (at, _) in catalog.positions.items()})
+        )
+        changes = SettingsLock(
+            locks,
+            follower.catch_up,
+            partial(follower.catch_up, LOG_ANSWER_SECONDS) if is_shared else None,
+            wait_for=follower.wait_for,
+        )
+        await changes.catch_up()
         yield Resources(
             settings=settings,
             bus=bus,
@@ -230,20 +248,6 @@ def _open_query_rewriter(settings: Settings, bus: Bus, clock: Clock, stack: Asyn
     rewriter = open_query_rewriter(model, bus, clock)
     stack.push_async_callback(rewriter.aclose)
     return rewriter
-
-
-async def _follow_settings(bus: Bus, locks: Locks, stack: AsyncExitStack) -> tuple[SettingsCatalog, SettingsLock]:
-    """A catalog that has every setting in the log, from now on too."""
-    catalog = SettingsCatalog()
-
-    async def handle(batch: Sequence[Record[SettingsChanged]]) -> None:
-        for record in batch:
-            catalog.apply(record.event)
-
-    follower = await stack.enter_async_context(bus.follow(SETTINGS_CHANGED, handle))
-    changes = SettingsLock(locks, follower.catch_up, partial(follower.catch_up, LOG_ANSWER_SECONDS))
-    await changes.catch_up()
-    return catalog, changes
 
 
 def _open_parser_and_fetcher(settings: Settings, stack: AsyncExitStack) -> tuple[FileParser, HttpFetcher]:

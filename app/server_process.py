@@ -94,12 +94,12 @@ async def run_service(
 
 async def _create_first_admin_key(state: AppState) -> str | None:
     """Create an admin key and return its secret; None where the catalog has one already."""
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(api_keys.KEYS_LOCK):
         stored_keys = state.catalog.keys()
         if any(row.role == "admin" and row.revoked_at is None for row in stored_keys):
             return None
         change, secret = api_keys.create_key("first admin key", "admin", None, now=state.clock.now())
-        await api_keys.publish_key(change, state.publisher, state.catalog)
+        await api_keys.publish_keys([change], state.publisher, state.settings_lock)
         return secret
 
 

@@ -17,7 +17,7 @@ from schemas.events import (
     SyncReported,
     SyncTrigger,
 )
-from schemas.topics import CONNECTORS_SYNCED, CONNECTORS_TRIGGERED, SETTINGS_CHANGED
+from schemas.topics import CONNECTORS_SYNCED, CONNECTORS_TRIGGERED
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class ConnectorTables:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorRegistry:
-    """Connectors and their runs; each change is written to the log, then applied to the tables at once."""
+    """Connectors and their runs; each change is written to the log, and applied on return."""
 
     active_tables: Callable[[], ConnectorTables]
     locks: Locks
@@ -69,15 +69,13 @@ class ConnectorRegistry:
 
     async def save(self, row: ConnectorChanged) -> None:
         """Write the whole state of a connector to the log and the catalog."""
-        event = SettingsChanged(change=row)
-        await self.publisher.publish(SETTINGS_CHANGED, [(f"connector/{row.id}", event)])
-        self.catalog.apply(event)
+        await self.settings_lock.publish(self.publisher, [(f"connector/{row.id}", SettingsChanged(change=row))])
 
     async def modify(
         self, connector: str, change: Callable[[ConnectorChanged], ConnectorChanged]
     ) -> ConnectorChanged | None:
-        """Read, change and write a connector under the settings lock; None if it does not exist."""
-        async with self.settings_lock.acquire():
+        """Read, change and write a connector under its lock; None if it does not exist."""
+        async with self.settings_lock.acquire(f"connector/{connector}"):
             row = self.catalog.connector(connector)
             if row is None:
                 return None

@@ -26,7 +26,7 @@ from pipeline.rows import (
     Vector,
 )
 from schemas.base import Event
-from schemas.events import BlobRef, ChunkSpan, ConnectorChanged, Content, SettingsChanged, Upload
+from schemas.events import BlobRef, ChunkSpan, ConnectorChanged, Content, Upload
 from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
@@ -409,7 +409,7 @@ class SyncRunTable(EntityTable[SyncRunsRow], Protocol):
 
 
 class Catalog(Protocol):
-    """Namespaces, organization and keys: small, in memory, read synchronously."""
+    """Namespaces, organization and keys, read synchronously: from memory, or from a file in microseconds."""
 
     def namespace(self, name: str) -> NamespaceRow | None:
         """Return the namespace if it exists (has incarnations)."""
@@ -421,10 +421,6 @@ class Catalog(Protocol):
         """Current epoch of a namespace, or the one its next incarnation starts with; 0 for a new name."""
 
     def organization(self) -> OrganizationRow: ...
-
-    def apply(self, event: SettingsChanged) -> None: ...
-
-    async def wait_until_durable(self) -> None: ...
 
 
 class ConnectorCatalog(Catalog, Protocol):

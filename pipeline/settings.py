@@ -79,6 +79,7 @@ class Settings(BaseSettings):
     log_partitions: int | None = Field(default=None, ge=1, le=1024)
     """Partitions of each topic, fixed when the log is created. Default: 4 embedded, 16 on Kafka."""
     shards: int = Field(default=4, ge=1, le=1024)
+    catalog_namespaces: int = Field(default=100_000, ge=1000)
     index_cache_bytes: int = Field(default=200 * 1024 * 1024, ge=1024 * 1024)
     """Size limit of the namespace index cache."""
     index_snapshot_bytes: int = Field(default=4 * 1024 * 1024 * 1024, ge=0)

@@ -36,7 +36,7 @@ async def export_settings(state: AppState) -> AsyncIterator[bytes]:
     # Issuers first: an import places a key below its issuer only if it knows that.
     for key in sorted(state.catalog.keys(), key=lambda row: (row.created_at, row.id)):
         yield _json_line(KeyChanged.model_validate(asdict(key)))
-    for row in sorted(state.catalog.namespaces(), key=lambda row: row.name):
+    for row in state.catalog.namespaces():
         yield _json_line(_exported_namespace(row))
     yield _json_line(ExportEnd())
 

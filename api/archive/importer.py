@@ -7,6 +7,7 @@ from api.commands.document_submission import submit
 from api.dependencies.app_state import AppState
 from api.errors.http_errors import ConflictError
 from api.policies import key_delegation
+from api.policies.api_keys import KEYS_LOCK
 from pipeline.rows import DocumentRow
 from schemas.events import (
     Content,
@@ -22,7 +23,7 @@ from schemas.events import (
 )
 from schemas.export_format import ExportedDocument, ExportedMemory, ExportEnd, ExportLine
 from schemas.http.extensions.export_import_bodies import ImportResponse
-from schemas.topics import MEMORIES_FORMED, SETTINGS_CHANGED
+from schemas.topics import MEMORIES_FORMED
 
 _SHARED_MEMORY_FIELDS = ExportedMemory.model_fields.keys() & FormedMemory.model_fields.keys() - {"incarnation"}
 
@@ -69,7 +70,7 @@ async def _import_setting(
     ended: frozenset[str],
 ) -> int:
     """Import a setting; return 1 if it was new here, else 0."""
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(*_settings_concerned(change)):
         key = _setting_key_if_new(state, change, ended)
         if key is None:
             return 0
@@ -77,10 +78,16 @@ async def _import_setting(
             change = change.model_copy(update={"updated_at": state.clock.now()})
         if isinstance(change, KeyChanged):
             change = key_delegation.adopted(change, importing_key, state.catalog.key)
-        event = SettingsChanged(change=change)
-        await state.publisher.publish(SETTINGS_CHANGED, [(key, event)])
-        state.catalog.apply(event)
+        await state.settings_lock.publish(state.publisher, [(key, SettingsChanged(change=change))])
         return 1
+
+
+def _settings_concerned(change: OrganizationChanged | KeyChanged | NamespaceChanged) -> list[str]:
+    """Return what must not change meanwhile: of a namespace, also those that its incarnations began with."""
+    if isinstance(change, NamespaceChanged):
+        names = {change.name, *(incarnation.rpartition("#")[0] for incarnation in change.incarnations)}
+        return [f"namespace/{name}" for name in names]
+    return [KEYS_LOCK if isinstance(change, KeyChanged) else "organization"]
 
 
 def _setting_key_if_new(

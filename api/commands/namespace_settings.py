@@ -7,13 +7,12 @@ from uuid import uuid4
 
 from api.dependencies.app_state import AppState
 from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError
-from api.policies.api_keys import Principal
 from pipeline.profile.bucket_classifier import effective_buckets
 from pipeline.rows import NamespaceRow, OperationRow
 from schemas.events import NamespaceChanged, OperationRequested, OrganizationChanged, SettingsChanged
 from schemas.ids import incarnation_key
 from schemas.limits import MAX_BUCKETS
-from schemas.topics import OPERATIONS_REQUESTED, SETTINGS_CHANGED
+from schemas.topics import OPERATIONS_REQUESTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +29,12 @@ def require_namespace(state: AppState, namespace_name: str) -> NamespaceRow:
     return row
 
 
-def readable_namespaces(state: AppState, principal: Principal) -> list[NamespaceRow]:
-    """Return the namespaces that a key may read, newest first; used by lists and counts alike."""
-    rows = [row for row in state.catalog.namespaces() if principal.may_read(row.name)]
-    return sorted(rows, key=lambda row: (row.created_at, row.name), reverse=True)
-
-
 async def get_or_create_namespace(state: AppState, namespace_name: str) -> NamespaceRow:
     """Return the namespace, created if this is its first write."""
     row = state.catalog.namespace(namespace_name)
     if row is not None:
         return row
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
         row = state.catalog.namespace(namespace_name)
         if row is not None:
             return row
@@ -59,7 +52,7 @@ async def get_or_create_namespace(state: AppState, namespace_name: str) -> Names
 
 
 async def set_supporting_context(state: AppState, namespace_name: str, supporting_context: str | None) -> NamespaceRow:
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
         row = replace(
             require_namespace(state, namespace_name),
             supporting_context=supporting_context,
@@ -71,7 +64,7 @@ async def set_supporting_context(state: AppState, namespace_name: str, supportin
 
 async def set_recall_log(state: AppState, namespace_name: str, *, enabled: bool) -> NamespaceRow:
     """Begin or end to record the reads of a namespace."""
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
         row = replace(require_namespace(state, namespace_name), recall_log=enabled, updated_at=state.clock.now())
         await _publish_namespace(state, row)
         return row
@@ -79,7 +72,7 @@ async def set_recall_log(state: AppState, namespace_name: str, *, enabled: bool)
 
 async def delete_namespace(state: AppState, namespace_name: str) -> RemovedCounts:
     """Delete the namespace at once; its rows are purged in the background."""
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
         row = require_namespace(state, namespace_name)
         counts = count_contents(state, row)
         deleted = replace(
@@ -133,7 +126,7 @@ async def _request_operation(
 
 async def set_buckets(state: AppState, namespace_name: str, buckets: Mapping[str, str]) -> dict[str, str]:
     """Add or redefine buckets of a namespace; return the effective buckets."""
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
         row = require_namespace(state, namespace_name)
         _reject_organization_buckets(state, buckets)
         merged = {**row.buckets, **buckets}
@@ -146,7 +139,7 @@ async def set_buckets(state: AppState, namespace_name: str, buckets: Mapping[str
 
 async def delete_buckets(state: AppState, namespace_name: str, buckets: list[str]) -> dict[str, str]:
     """Remove buckets of a namespace, ignoring unknown names; return the effective buckets."""
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
         row = require_namespace(state, namespace_name)
         _reject_organization_buckets(state, dict.fromkeys(buckets, ""))
         kept = {bucket: description for bucket, description in row.buckets.items() if bucket not in buckets}
@@ -165,7 +158,7 @@ def _reject_organization_buckets(state: AppState, buckets: Mapping[str, str]) ->
 
 
 async def set_organizational_context(state: AppState, context: str | None) -> None:
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire("organization"):
         change = OrganizationChanged(
             context=context, buckets=state.catalog.organization().buckets, updated_at=state.clock.now()
         )
@@ -178,5 +171,4 @@ async def _publish_namespace(state: AppState, row: NamespaceRow) -> None:
 
 
 async def _publish_settings(state: AppState, key: str, event: SettingsChanged) -> None:
-    await state.publisher.publish(SETTINGS_CHANGED, [(key, event)])
-    state.catalog.apply(event)
+    await state.settings_lock.publish(state.publisher, [(key, event)])

@@ -35,7 +35,7 @@ async def create_question(state: AppState, namespace: str, body: QuestionBody, k
     questions = _require_service(state)
     await _require_receiver(questions, body.url)
     row = await get_or_create_namespace(state, namespace)
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(f"questions/{namespace}"):
         await questions.registry.catch_up()
         if len(questions.registry.of(row.incarnations)) >= MAX_QUESTIONS:
             raise ConflictError(
@@ -137,7 +137,7 @@ async def try_question(state: AppState, namespace: str, id_: str) -> QuestionTri
 async def _change(
     state: AppState, namespace: str, id_: str, change: Callable[[QuestionService, QuestionChanged], Mapping[str, Any]]
 ) -> QuestionResponse:
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(f"questions/{namespace}"):
         questions, question = await _require_question(state, namespace, id_)
         changed = question.model_copy(update={**change(questions, question), "updated_at": state.clock.now()})
         await questions.registry.save(changed)

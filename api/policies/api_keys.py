@@ -9,17 +9,19 @@ from functools import reduce
 from hashlib import sha256
 from typing import Any
 
-from pipeline.ports import Catalog, Publisher
+from pipeline.ports import Publisher
 from pipeline.rows import ApiKeyRow
+from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.settings import Settings
 from pipeline.store import SettingsCatalog
 from schemas.events import KeyChanged, SettingsChanged
 from schemas.http.extensions.api_key_bodies import ROLE_SCOPES, Role, Scope
-from schemas.topics import SETTINGS_CHANGED
 
 SECRET_PREFIX = "rk_"  # noqa: S105 - every key begins with it
 OPERATOR_KEY_ID = "admin"
 """Id of the operator's key, which comes from a setting."""
+KEYS_LOCK = "keys"
+"""One lock for changes of all keys: what a key may depends on those that issued it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,11 @@ class Principal(KeyLimits):
 
     def may_read(self, namespace: str) -> bool:
         return self.may("read", namespace)
+
+    @property
+    def readable(self) -> tuple[str, ...] | None:
+        """Names and prefixes of the namespaces that the key may read; None: all."""
+        return self.namespaces if "read" in self.granted else ()
 
 
 def _pattern_matches(scope: str, namespace: str) -> bool:
@@ -246,8 +253,6 @@ def key_row(change: KeyChanged) -> ApiKeyRow:
     return ApiKeyRow(**{name: getattr(change, name) for name in ApiKeyRow.__dataclass_fields__})
 
 
-async def publish_key(change: KeyChanged, publisher: Publisher, catalog: Catalog) -> None:
-    """Write a key to the log and apply it to this process's catalog at once."""
-    event = SettingsChanged(change=change)
-    await publisher.publish(SETTINGS_CHANGED, [(f"key/{change.id}", event)])
-    catalog.apply(event)
+async def publish_keys(changes: Iterable[KeyChanged], publisher: Publisher, settings_lock: SettingsLock) -> None:
+    """Write keys to the log; applied here on return."""
+    await settings_lock.publish(publisher, [(f"key/{key.id}", SettingsChanged(change=key)) for key in changes])

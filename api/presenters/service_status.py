@@ -26,7 +26,7 @@ from schemas.http.extensions.operations_bodies import (
 )
 from schemas.http.extensions.replay_bodies import ReplayProgressResponse
 from schemas.limits import MAX_BUCKETS
-from schemas.topics import ALL_TOPICS, SETTINGS_CHANGED
+from schemas.topics import ALL_TOPICS
 
 MAX_DOCUMENTS_SHOWN = 1000
 """Maximum number of documents in a list."""
@@ -52,7 +52,7 @@ async def service_status(state: AppState) -> StatusResponse:
         version=version("recollect"),
         bus=snapshot.bus_description,
         health_issues=[HealthIssueResponse(part=issue.component, reason=issue.reason) for issue in health_issues],
-        namespaces=len(state.catalog.namespaces()),
+        namespaces=state.catalog.count(),
         documents=dict(sorted(documents.items())),
         chunks=snapshot.tables["chunks"].rows,
         memories=snapshot.tables["memories"].rows,
@@ -181,7 +181,7 @@ def dead_letter_summary(letter: DeadLetter) -> DeadLetterSummary:
 
 async def set_buckets(state: AppState, buckets: Mapping[str, str]) -> dict[str, str]:
     """Add or redefine buckets of the organization."""
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire("organization"):
         merged = {**state.catalog.organization().buckets, **buckets}
         if len(merged) > MAX_BUCKETS:
             raise BadRequestError("Too many buckets", f"The organization has at most {MAX_BUCKETS}.")
@@ -191,7 +191,7 @@ async def set_buckets(state: AppState, buckets: Mapping[str, str]) -> dict[str, 
 
 async def delete_buckets(state: AppState, names: list[str]) -> dict[str, str]:
     """Remove buckets of the organization; unknown ones are ignored."""
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire("organization"):
         owned = state.catalog.organization().buckets
         kept = {name: text for name, text in owned.items() if name not in names}
         if kept != owned:
@@ -202,6 +202,4 @@ async def delete_buckets(state: AppState, names: list[str]) -> dict[str, str]:
 async def _publish_organization_buckets(state: AppState, buckets: dict[str, str]) -> None:
     context = state.catalog.organization().context
     change = OrganizationChanged(context=context, buckets=buckets, updated_at=state.clock.now())
-    event = SettingsChanged(change=change)
-    await state.publisher.publish(SETTINGS_CHANGED, [("organization", event)])
-    state.catalog.apply(event)
+    await state.settings_lock.publish(state.publisher, [("organization", SettingsChanged(change=change))])

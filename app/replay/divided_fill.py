@@ -88,12 +88,11 @@ class DividedFill:
         await self._write_report(division.number, report)
 
     async def _open(self, division: Division) -> Pipeline:
-        """Open the tables with the namespaces of the division only, as they are between two changes of settings."""
+        """Open the tables with the incarnations of the division only."""
         resources = self._supervisor.resources
-        if resources.catalog is None:
+        if not resources.is_multi_process:
             raise ValueError("Only tables that processes share are filled in divisions.")
-        async with resources.settings_lock.acquire():
-            catalog = resources.catalog.restricted_to(division.holds)
+        catalog = resources.catalog.restricted_to(division.holds)
         return await open_pipeline(replace(resources, catalog=catalog), self._work.generation, bulk_load=True)
 
     def _rebuild(self, pipeline: Pipeline, division: Division, advance: ReportProgress) -> GenerationRebuild:

@@ -22,7 +22,7 @@ RowCounts = Mapping[str, tuple[int, int, int]]
 async def count_rows(store: Store) -> RowCounts:
     """Count the rows of every owned incarnation, as of now."""
     await store.refresh()
-    owned = [incarnation for row in store.catalog.namespaces() for incarnation in row.incarnations]
+    owned = store.catalog.incarnations()
     kinds = (store.documents, store.chunks, store.memories)
     documents, chunks, memories = (table.count_by_incarnation(owned) for table in kinds)
     return {
@@ -83,8 +83,7 @@ async def idle_incarnations(store: Store) -> set[str]:
         for row in store.documents.unflushed_rows(store.documents.memtable_snapshot(), None)
         if row.extraction_pending
     }
-    owned = {incarnation for row in store.catalog.namespaces() for incarnation in row.incarnations}
-    return owned - busy
+    return set(store.catalog.incarnations()) - busy
 
 
 async def sample_documents(new: Store) -> dict[str, str]:

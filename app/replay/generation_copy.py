@@ -35,7 +35,7 @@ class GenerationCopy:
 
     async def copy_into(self, target: Store) -> AsyncIterator[int]:
         """Copy the rows of all owned incarnations; yields the number of entity keys of each batch."""
-        incarnations = [incarnation for row in target.catalog.namespaces() for incarnation in row.incarnations]
+        incarnations = target.catalog.incarnations()
         source = self.source
 
         async def with_new_vectors(rows: list[ChunkRow]) -> list[ChunkRow]:

@@ -1,5 +1,7 @@
 """Rebuild of a generation's tables from the log: submissions, their texts and their memories.
 
+Settings are followed once per process, not once per generation.
+
 One pass reads each topic to its end; the ends of effects are taken before those of their causes. Submissions
 and texts are read side by side, a text never before its submission, so most rows are complete when they are
 first written. A pass resumes where the last one stopped, and every step is idempotent.
@@ -27,13 +29,12 @@ from pipeline.store.tables.document_table import ShardedDocumentTable
 from pipeline.text.analyzer import hash_terms
 from pipeline.tombstones import LocalTombstones
 from schemas.base import Event
-from schemas.events import DocumentExtracted, MemoriesFormed, SettingsChanged
+from schemas.events import DocumentExtracted, MemoriesFormed
 from schemas.topics import (
     DOCUMENTS_EXTRACTED,
     DOCUMENTS_SUBMITTED,
     MEMORIES_FORGOTTEN,
     MEMORIES_FORMED,
-    SETTINGS_CHANGED,
     Topic,
 )
 
@@ -43,7 +44,6 @@ TOPICS_EFFECTS_FIRST: tuple[Topic[Any], ...] = (
     MEMORIES_FORMED,
     DOCUMENTS_EXTRACTED,
     DOCUMENTS_SUBMITTED,
-    SETTINGS_CHANGED,
 )
 MAX_UNFLUSHED_KEYS = 8192
 MAX_UNFLUSHED_LOG_BYTES = 64 * 1024 * 1024
@@ -101,7 +101,7 @@ class GenerationRebuild:
         ends = ends or await self.log_ends()
         self._store.bulk_loading = True
         try:
-            await self._replay_settings(ends)
+            await self._pipeline.resources.settings_lock.catch_up()
             await self._copy_rows()
             if self._newest_content_seq is None:
                 # Only once: no large scan while the stages pause for the tail of the log.
@@ -115,18 +115,8 @@ class GenerationRebuild:
             await self._wait_for_flush()
             self._store.bulk_loading = False
 
-    async def _replay_settings(self, ends: TopicOffsets) -> None:
-        """Apply settings in order of time: two records in two partitions may move an incarnation."""
-        topic = SETTINGS_CHANGED
-        changes: list[Record[SettingsChanged]] = []
-        async for window, offsets in self.reader.windows(topic, ends.get(topic.name, {})):
-            changes += window
-            await self._after_window(topic, offsets)
-        for record in sorted(changes, key=lambda record: record.timestamp):
-            self._store.catalog.apply(record.event)
-
     async def _copy_rows(self) -> None:
-        """Copy rows once, when the settings are read; later changes come from the log."""
+        """Copy rows once; later changes come from the log."""
         copying, self._pending_copy = self._pending_copy, None
         if copying is not None:
             async for _ in copying.copy_into(self._store):

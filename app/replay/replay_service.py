@@ -33,7 +33,6 @@ from schemas.topics import (
     DOCUMENTS_SUBMITTED,
     MEMORIES_FORGOTTEN,
     MEMORIES_FORMED,
-    SETTINGS_CHANGED,
 )
 
 log = logging.getLogger(__name__)
@@ -124,7 +123,7 @@ class ReplayService:
         active_config = resources.index_config(served.current)
         request.validate(active_config)
         ends = {topic.name: await resources.bus.end_offsets(topic.name) for topic in TOPICS_EFFECTS_FIRST}
-        incarnations = [incarnation for row in store.catalog.namespaces() for incarnation in row.incarnations]
+        incarnations = store.catalog.incarnations()
         return ReplayPlan(
             current=served.current.number,
             previous=None if served.previous is None else served.previous.number,
@@ -438,15 +437,13 @@ class ReplayService:
 
     async def _plan_work(self, request: ReplayRequest, generation: Generation, starts: TopicOffsets) -> ReplayWork:
         bus, config = self._supervisor.resources.bus, self._supervisor.resources.index_config(generation)
-        # Effects first; settings are read in whole by whoever finishes.
-        topics = [topic for topic in TOPICS_EFFECTS_FIRST if topic is not SETTINGS_CHANGED]
-        ends: TopicOffsets = {topic.name: dict(await bus.end_offsets(topic.name)) for topic in topics}
-        divisions = count_divisions(ends, topics, config.shards)
+        ends: TopicOffsets = {topic.name: dict(await bus.end_offsets(topic.name)) for topic in TOPICS_EFFECTS_FIRST}
+        divisions = count_divisions(ends, TOPICS_EFFECTS_FIRST, config.shards)
         self._progress.total = sum(sum(partitions.values()) for partitions in ends.values())
         if request.stage is not None:
             # Divisions only copy: a deletion concerns memories of all divisions that a namespace lies in.
-            ends = {topic.name: starts.get(topic.name, {}) for topic in topics}
-        namespaces = self._supervisor.pipeline.store.catalog.namespaces()
+            ends = {topic.name: starts.get(topic.name, {}) for topic in TOPICS_EFFECTS_FIRST}
+        joined = self._supervisor.pipeline.store.catalog.joined_incarnations()
         return ReplayWork(
             replay_id=self._progress.replay_id.decode(),
             generation=generation,
@@ -454,7 +451,7 @@ class ReplayService:
             divisions=divisions,
             starts=starts,
             ends=ends,
-            undivided=incarnations_across_divisions((row.incarnations for row in namespaces), divisions),
+            undivided=incarnations_across_divisions(joined, divisions),
         )
 
     async def _watch_divisions(self, fill: DividedFill, count: int) -> None:
@@ -468,8 +465,8 @@ class ReplayService:
 
     async def _project_undivided_memories(self, rebuild: GenerationRebuild, work: ReplayWork) -> None:
         """Project memories of namespaces that lie in several divisions now, or did when the work was planned."""
-        namespaces = self._supervisor.pipeline.store.catalog.namespaces()
-        moved = incarnations_across_divisions((row.incarnations for row in namespaces), work.divisions)
+        joined = self._supervisor.pipeline.store.catalog.joined_incarnations()
+        moved = incarnations_across_divisions(joined, work.divisions)
         if undivided := work.undivided | moved:
             await rebuild.replay_memories_of(undivided, work.starts, work.ends)
 

@@ -17,7 +17,6 @@ from pipeline.models import open_language_model
 from pipeline.ports import LanguageModel, Position, TokenUsage
 from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
 from pipeline.settings import Settings
-from schemas.events import SettingsChanged
 from schemas.ids import incarnation_key
 from schemas.topics import E, Topic
 
@@ -111,12 +110,6 @@ class _SingleNamespaceCatalog:
 
     def organization(self) -> OrganizationRow:
         return OrganizationRow()
-
-    def apply(self, event: SettingsChanged) -> None:
-        raise NotImplementedError
-
-    async def wait_until_durable(self) -> None:
-        return
 
 
 class _DiscardingPublisher:

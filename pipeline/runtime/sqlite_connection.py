@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def connect(path: Path, *pragmas: str) -> sqlite3.Connection:
+def connect(path: Path | str, *pragmas: str) -> sqlite3.Connection:
     """Open a file in WAL mode with synced commits; `pragmas` are set before the journal mode.
 
     Readers never wait for the writer. One thread at a time may use the connection; transactions are explicit.

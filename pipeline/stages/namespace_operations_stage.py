@@ -8,12 +8,12 @@ from itertools import groupby
 from pipeline.errors import OutageError
 from pipeline.ports import Catalog, Clock, DocumentTable, IncarnationEraser, OperationTable, Publisher, Submissions
 from pipeline.rows import DocumentRow, NamespaceRow, OperationRow
-from pipeline.runtime.settings_lock import AcquireSettingsLock
+from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.stage import Record, Stage
 from schemas.events import DocumentSubmitted, NamespaceChanged, OperationRequested, SettingsChanged
 from schemas.ids import incarnation_key
 from schemas.limits import MAX_DOCUMENT_ID_LENGTH
-from schemas.topics import DOCUMENTS_SUBMITTED, OPERATIONS_REQUESTED, SETTINGS_CHANGED
+from schemas.topics import DOCUMENTS_SUBMITTED, OPERATIONS_REQUESTED
 
 MAX_OPERATIONS_PER_BATCH = 256
 """Namespaces that one purge erases: each purge writes new versions, thus files, of every table."""
@@ -21,7 +21,7 @@ MAX_OPERATIONS_PER_BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class NamespaceOperationsStage:
-    """Executes operations; `acquire_settings_lock` is held while settings are read and changed."""
+    """Executes operations; locks of namespaces are held while their settings are read and changed."""
 
     documents: DocumentTable
     catalog: Catalog
@@ -29,7 +29,7 @@ class NamespaceOperationsStage:
     publisher: Publisher
     clock: Clock
     eraser: IncarnationEraser
-    acquire_settings_lock: AcquireSettingsLock
+    settings_lock: SettingsLock
     submissions: Submissions
 
     @property
@@ -71,10 +71,11 @@ class NamespaceOperationsStage:
             moved = frozenset(event.incarnations) <= self._incarnations(event.target)
             return None if moved else f"{event.source} has no content any more."
         incarnations = tuple(key for key in event.incarnations if key in leaving)
-        async with self.acquire_settings_lock():
+        source, target = f"namespace/{event.source}", f"namespace/{event.target}"
+        async with self.settings_lock.acquire(target):
             await self._get_or_create(event.target)
         await self._rename_conflicting_documents(incarnations, event.target, event.source)
-        async with self.acquire_settings_lock():
+        async with self.settings_lock.acquire(source, target):
             await self._transfer_incarnations(event.source, event.target, incarnations)
         return None
 
@@ -110,10 +111,7 @@ class NamespaceOperationsStage:
             (f"namespace/{row.name}", SettingsChanged(change=NamespaceChanged.model_validate(asdict(row))))
             for row in rows
         ]
-        await self.publisher.publish(SETTINGS_CHANGED, events)
-        for _, event in events:
-            self.catalog.apply(event)
-        await self.catalog.wait_until_durable()
+        await self.settings_lock.publish(self.publisher, events)
 
     async def _rename_conflicting_documents(self, moved: Sequence[str], target: str, source: str) -> None:
         """Append the source's name to document ids that the target uses already, by way of the log."""

@@ -1,42 +1,12 @@
-"""settings.changed → the catalog: namespaces, organization and keys."""
+"""settings.changed → nowhere: every process follows the settings by itself."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from pipeline.ports import Catalog
-from pipeline.stage import Record, Stage
-from schemas.events import SettingsChanged
+from pipeline.stage import Stage
 from schemas.topics import SETTINGS_CHANGED
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsStage:
-    """Applies settings to the catalog, which ignores changes older than its own state.
+async def _accept(_: object) -> None:
+    """Do nothing: what can't be read does not come here, and is dead-lettered."""
 
-    `catalog` None: every process follows the settings by itself, and the stage only dead-letters
-    unreadable records.
-    """
 
-    catalog: Catalog | None
-
-    @property
-    def definition(self) -> Stage[SettingsChanged]:
-        """The stage `settings` for a bus."""
-        return Stage(
-            name="settings",
-            source=SETTINGS_CHANGED,
-            handle=self.handle,
-            apply_optimistically=None if self.catalog is None else self.apply_optimistically,
-        )
-
-    async def handle(self, batch: Sequence[Record[SettingsChanged]]) -> None:
-        """Apply the changes and wait until they are on disk."""
-        await self.apply_optimistically(batch)
-        if self.catalog is not None:
-            await self.catalog.wait_until_durable()
-
-    async def apply_optimistically(self, batch: Sequence[Record[SettingsChanged]]) -> None:
-        """Apply the changes in memory."""
-        if self.catalog is not None:
-            for record in batch:
-                self.catalog.apply(record.event)
+SETTINGS_STAGE = Stage(name="settings", source=SETTINGS_CHANGED, handle=_accept)
+"""Finds unreadable records."""

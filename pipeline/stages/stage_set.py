@@ -13,13 +13,12 @@ from pipeline.stages.form_memories_stage import FormMemoriesStage
 from pipeline.stages.index_stage import IndexStage
 from pipeline.stages.namespace_operations_stage import NamespaceOperationsStage
 from pipeline.stages.project_memories_stage import ProjectMemoriesStage
-from pipeline.stages.settings_stage import SettingsStage
+from pipeline.stages.settings_stage import SETTINGS_STAGE
 from pipeline.stages.sync_run_stages import SyncRunStages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSet:
-    settings: SettingsStage
     extract: ExtractStage
     chunk: ChunkStage
     index: IndexStage
@@ -31,9 +30,9 @@ class StageSet:
     sync_runs: SyncRunStages
 
     def definitions(self) -> Sequence[Stage[Any]]:
-        """The stages in the order of `apply_optimistically`: documents need their namespace first."""
+        """The stages in the order of `apply_optimistically`."""
         return [
-            self.settings.definition,
+            SETTINGS_STAGE,
             self.extract.definition,
             self.chunk.definition,
             self.index.definition,

@@ -1,7 +1,8 @@
 """Check that the tables belong to the log: no table has a record that the log does not have."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, count
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.lancedb.store_properties import StoreMismatchError
 from pipeline.store.lancedb.table_access import open_if_exists
 from pipeline.store.store import Store
-from schemas.topics import DOCUMENTS_SUBMITTED
+from schemas.topics import DOCUMENTS_SUBMITTED, SETTINGS_CHANGED
 
 MAX_ROWS = 10_000
 """Newest rows of a table that are compared: a log that lacks any lacks the newest."""
@@ -26,6 +27,13 @@ PartitionOf = Callable[[str, int], int]
 """The partition of a record's key, in a topic with so many partitions."""
 
 
+class LogRecord(Protocol):
+    """The part of a record that tells when it was written."""
+
+    @property
+    def timestamp(self) -> datetime: ...
+
+
 class Log(Protocol):
     """The part of a bus that tells how far its topics go."""
 
@@ -35,6 +43,36 @@ class Log(Protocol):
     def partition_of(self, key: str, partitions: int) -> int: ...
 
     async def end_offsets(self, topic: str) -> Mapping[int, int]: ...
+
+    def read(self, topic: str, partition: int, start: int, end: int) -> AsyncGenerator[LogRecord, None]: ...
+
+
+async def find_unknown_settings(log: Log, positions: Mapping[int, tuple[int, float]]) -> str | None:
+    """Say how the log differs from the one that filled the catalog, and the way out; None if it does not.
+
+    `positions`: by partition, the first offset that the catalog does not have, and the time of the record before.
+    """
+    topic = SETTINGS_CHANGED.name
+    problem = find_settings_beyond(await log.end_offsets(topic), positions)
+    for partition, (following, time) in {} if problem else positions.items():
+        # None if it was compacted away.
+        async for record in log.read(topic, partition, following - 1, following):
+            if record.timestamp.timestamp() != time:
+                problem = f"they are made of another record {following - 1} of {topic}/{partition}."
+    if problem is None:
+        return None
+    return f"Namespaces and keys do not belong to the log ({log.description}): {problem} {REMEDY}"
+
+
+def find_settings_beyond(ends: Mapping[int, int], positions: Mapping[int, tuple[int, float]]) -> str | None:
+    """Say which record of settings a log with these ends lacks; None if it has as many as the catalog."""
+    for partition, (following, _) in positions.items():
+        if following > (end := ends.get(partition, 0)):
+            return (
+                f"they are made of record {following - 1} of {SETTINGS_CHANGED.name}/{partition}, which has records up"
+                f" to {end - 1} only."
+            )
+    return None
 
 
 async def verify_log_covers_tables(bus: Log, store: Store) -> None:

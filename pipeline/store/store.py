@@ -97,6 +97,7 @@ class Store:
 
     async def drop_old_versions(self, older_than: timedelta) -> None:
         """Remove from the disk what only versions older than this hold, deleted rows among it."""
+        await self.catalog.erase_replaced()
         for table in self._tables:
             await table.drop_old_versions(older_than)
         if self._write_ahead_log is not None:

@@ -1,6 +1,7 @@
 """Open the store, verify an existing one, and open the locks of its users."""
 
 import asyncio
+import sys
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -14,8 +15,10 @@ from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.lancedb.store_properties import (
     StoreProperties,
     create_or_verify_properties,
+    mark_catalog_in_use,
     verify_properties,
 )
+from pipeline.store.lancedb.table_access import open_if_exists
 from pipeline.store.lancedb.table_directory import ensure_local_folder
 from pipeline.store.multi_process.bulk_load_table import BulkLoadTable
 from pipeline.store.multi_process.folder_locks import FolderLocks
@@ -30,6 +33,7 @@ from pipeline.store.tables.settings_catalog import SettingsCatalog
 from pipeline.store.tables.tombstones_table import SharedTombstones
 from pipeline.tombstones import LocalTombstones
 
+RETIRED_TABLES = ("organization", "keys", "connectors", "namespaces")
 _INDEX_CACHE_BYTES = 16 * 1024 * 1024
 _METADATA_CACHE_BYTES = 8 * 1024 * 1024
 _FOLDER_POLL_SECONDS = 0.05
@@ -51,8 +55,9 @@ async def open_store(
 ) -> Store:
     """Open or create the store in a folder or at an object store's URI (s3://, gs://, az://).
 
-    With `locks` any number of processes may open it at a time, each with locks that the others see, and with
-    a `catalog` that it feeds from the log. Without `locks` only one process may open it.
+    With `locks` any number of processes may open it at a time, each with locks that the others see. Without `locks`
+    only one process may open it.
+    `catalog`: the settings, filled from the log; None: an empty one.
     `storage`: options of the object store.
     `tombstones`: those of this process if it opens the store alone; shared tombstones are a table.
     `bulk_load`: fill shared tables from this process before any other knows of them; no `locks` needed.
@@ -60,6 +65,7 @@ async def open_store(
     not work at the object store.
     """
     shared = locks is not None and not bulk_load
+    catalog = catalog or SettingsCatalog()
     folder = await asyncio.to_thread(ensure_local_folder, uri)
     if folder is None and locks is not None:
         await _probe_leases(uri, storage)
@@ -70,17 +76,17 @@ async def open_store(
         async with locks.acquire("tables/open"):
             properties = await create_or_verify_properties(connection, expected)
             factory = SharedTableFactory(connection, folder, sharing)
-            return await _open_shared(factory, properties, catalog or SettingsCatalog())
+            return await _open_shared(factory, properties, catalog)
     properties = await create_or_verify_properties(connection, expected)
     if bulk_load:
         bulk_factory = ExclusiveTableFactory(connection, folder, BulkLoadTable, asyncio.Lock())
         # With tombstones of its own, as requests need none of deletions that the log holds from long ago.
-        return await _open_tables(bulk_factory, properties, catalog or SettingsCatalog(), LocalTombstones())
+        return await _open_tables(bulk_factory, properties, catalog, LocalTombstones())
     log = None if folder is None else await asyncio.to_thread(WriteAheadLog, folder)
     if log is not None:
         await log.history.open()
     exclusive_factory = ExclusiveTableFactory(connection, folder, ExclusiveLanceTable, asyncio.Lock(), log)
-    return await _open_exclusive(exclusive_factory, properties, tombstones or LocalTombstones())
+    return await _open_exclusive(exclusive_factory, properties, catalog, tombstones or LocalTombstones())
 
 
 async def verify_store(
@@ -141,18 +147,22 @@ async def _connect(
     )
 
 
-async def _open_exclusive(factory: ExclusiveTableFactory, properties: StoreProperties, tombstones: Tombstones) -> Store:
-    settings = (
-        await factory.open_small(settings_tables.namespaces_codec()),
-        await factory.open_small(settings_tables.organization_codec()),
-        await factory.open_small(settings_tables.api_keys_codec()),
-        await factory.open_small(settings_tables.connectors_codec()),
-    )
-    catalog = SettingsCatalog(settings)
-    await catalog.load()
-    return await _open_tables(
-        factory, properties, catalog, tombstones, further_tables=settings, write_ahead_log=factory.write_ahead_log
-    )
+async def _open_exclusive(
+    factory: ExclusiveTableFactory, properties: StoreProperties, catalog: SettingsCatalog, tombstones: Tombstones
+) -> Store:
+    await _retire_settings_tables(factory)
+    return await _open_tables(factory, properties, catalog, tombstones, write_ahead_log=factory.write_ahead_log)
+
+
+async def _retire_settings_tables(factory: ExclusiveTableFactory) -> None:
+    """Remove the tables of settings of earlier versions; the catalog has read the settings from the log."""
+    if await open_if_exists(factory.connection, RETIRED_TABLES[-1]) is None:
+        return
+    await mark_catalog_in_use(factory.connection)
+    for name in RETIRED_TABLES:
+        if factory.write_ahead_log is not None:
+            await factory.write_ahead_log.truncate(f"{name}/0", sys.maxsize)
+        await factory.connection.drop_table(name, ignore_missing=True)
 
 
 async def _open_shared(factory: SharedTableFactory, properties: StoreProperties, catalog: SettingsCatalog) -> Store:

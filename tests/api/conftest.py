@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,8 +32,10 @@ from pipeline.parsing.pdf_pages.page_renderer import PageRenderer
 from pipeline.profile.profile_cache import ProfileCache
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
 from pipeline.runtime.metrics import Metrics
-from pipeline.store import Store, open_store
+from pipeline.runtime.settings_lock import SettingsLock
+from pipeline.store import SettingsCatalog, Store, open_store
 from pipeline.store.blobs.blob_store import FolderBlobs
+from schemas.topics import SETTINGS_CHANGED
 from tests.support.contract_client import ContractClient
 from tests.support.fakes import FixedClock, HashingEmbedder
 from tests.support.static_queries import StaticQueries
@@ -111,12 +113,15 @@ async def open_service(folder: Path, site: Path | None = None) -> AsyncIterator[
     clock, queries = FixedClock(), StaticQueries()
     metrics = Metrics()
     bus = await SqliteBus.open(folder / "log", partitions=2, clock=clock, observer=metrics)
-    store = await open_store(str(folder / "tables"), dimensions=4, shards=1)
+    catalog = SettingsCatalog()
+    store = await open_store(str(folder / "tables"), dimensions=4, shards=1, catalog=catalog)
     writers = asyncio.create_task(store.run())
     cache = NamespaceIndexCache(
         store.documents, store.chunks, store.memories, store.catalog, 1024 * 1024, folder=folder / "index"
     )
     submissions = follow_submissions(bus, store.documents)
+    stack = AsyncExitStack()
+    settings = await stack.enter_async_context(bus.follow(SETTINGS_CHANGED, catalog.handle))
     state = AppState(
         publisher=bus,
         documents=store.documents,
@@ -142,6 +147,7 @@ async def open_service(folder: Path, site: Path | None = None) -> AsyncIterator[
         health=HealthService(bus, store, cache, metrics, folder),
         metrics=metrics,
         dead_letters=bus,
+        settings_lock=SettingsLock(catch_up=settings.catch_up, wait_for=settings.wait_for),
         policies=RequestPolicies(audit=AuditLog(bus)),
     )
 
@@ -152,6 +158,7 @@ async def open_service(folder: Path, site: Path | None = None) -> AsyncIterator[
     app = create_app(opening, site=site)
     async with app.router.lifespan_context(app):
         yield Service(app, state, store, bus, clock, queries)
+    await stack.aclose()
     await submissions.close()
     await store.close()
     await writers

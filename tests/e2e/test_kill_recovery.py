@@ -139,4 +139,4 @@ def test_every_kind_of_write_survives_kill_9_and_leaves_nothing_behind(own_serve
         )
         assert reader.request_ok("GET", "/admin/dlq")["deadLetters"] == []
     own_server.stop()
-    assert asyncio.run(find_violations(own_server.data_dir.resolve() / "tables")) == []
+    assert asyncio.run(find_violations(own_server.data_dir.resolve())) == []

@@ -17,7 +17,7 @@ TEXTS = ["Paul eats neither meat nor fish.", "Die Werkstatt öffnet erst am Mont
 
 
 async def _vectors(service: RunningService) -> dict[str, Vector]:
-    incarnations = [name for row in service.pipeline.store.catalog.namespaces() for name in row.incarnations]
+    incarnations = service.pipeline.store.catalog.incarnations()
     return {row.text: row.vector for row in await service.pipeline.store.chunks.list_rows(incarnations)}
 
 

@@ -66,6 +66,30 @@ async def test_a_log_that_was_made_anew_is_refused(tmp_path: Path) -> None:
     await _assert_refused(tmp_path)
 
 
+async def _set_contexts(folder: Path, *contexts: str) -> None:
+    """Change the organization, a record each in one partition."""
+    async with running_service(folder) as service:
+        for context in contexts:
+            await service.client.ok("PATCH", "/organization", {"organizationalContext": context})
+
+
+async def test_a_log_of_other_settings_is_refused_until_the_tables_are_rebuilt_from_it(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    await _set_contexts(folder, "first")
+    shutil.copytree(folder / "log", tmp_path / "older")
+    await _set_contexts(folder, "second")
+    _put_back(folder, tmp_path / "older")
+    await _assert_refused(folder)
+    await _set_contexts(tmp_path / "other", "third", "fourth", "fifth")
+    _put_back(folder, tmp_path / "other" / "log")
+    with pytest.raises(StoreMismatchError, match="made of another record"):
+        async with open_supervisor(service_settings(folder)):
+            pass
+    await replay_offline(service_settings(folder), "replay", {"force": True}, as_json=True)
+    async with running_service(folder) as service:
+        assert (await service.client.ok("GET", "/organization"))["organizationalContext"] == "fifth"
+
+
 async def test_a_log_that_lost_its_end_because_its_write_ahead_log_is_damaged_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     await _add(folder, "a")

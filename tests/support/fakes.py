@@ -209,9 +209,6 @@ class FakeCatalog:
             case OrganizationChanged() as change:
                 self.organization_row = OrganizationRow(context=change.context, buckets=change.buckets)
 
-    async def wait_until_durable(self) -> None:
-        return None
-
 
 class FakeBlobs:
     """`ports.Blobs` in a dict; `inline` is the size above which a text becomes a claim check."""

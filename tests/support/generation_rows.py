@@ -49,13 +49,13 @@ async def search_scores(service: RunningService, name: str = "home") -> list[Any
 
 async def read_all_rows(store: Store) -> Rows:
     """Rows by table and id, with all fields as plain values."""
-    incarnations = [incarnation for row in store.catalog.namespaces() for incarnation in row.incarnations]
+    incarnations = store.catalog.incarnations()
     found: Rows = {}
     for table, rows in (
         ("document", await store.documents.list_rows(incarnations)),
         ("chunk", await store.chunks.list_rows(incarnations)),
         ("memory", await store.memories.list_rows(incarnations)),
-        ("namespace", store.catalog.namespaces()),
+        ("namespace", list(store.catalog.namespaces())),
         ("key", store.catalog.keys()),
         ("connector", store.catalog.connectors()),
     ):

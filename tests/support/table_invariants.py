@@ -3,15 +3,17 @@
 from collections import Counter
 from pathlib import Path
 
+from app.resources import CATALOG_FOLDER
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
-from pipeline.store import Store, open_store
+from pipeline.store import SettingsCatalog, Store, open_store
 
 DIMENSIONS, SHARDS = 256, 4
 
 
-async def find_violations(tables: Path) -> list[str]:
-    """Describe rows without owner and missing rows in this folder of tables (absolute)."""
-    store = await open_store(str(tables), dimensions=DIMENSIONS, shards=SHARDS, embedder=None)
+async def find_violations(data: Path) -> list[str]:
+    """Describe rows without owner and missing rows in this data directory (absolute)."""
+    catalog = SettingsCatalog(data / CATALOG_FOLDER)
+    store = await open_store(str(data / "tables"), dimensions=DIMENSIONS, shards=SHARDS, embedder=None, catalog=catalog)
     try:
         return await _find_violations(store)
     finally:

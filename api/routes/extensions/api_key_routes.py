@@ -51,7 +51,7 @@ async def create_api_key(caller: AdminKey, body: KeyCreateBody) -> KeyIssued:
         scopes=_stored_scopes(scopes, body.role),
         **limits,
     )
-    await api_keys.publish_key(change, state.publisher, state.catalog)
+    await api_keys.publish_keys([change], state.publisher, state.settings_lock)
     scope = "all" if change.namespaces is None else ",".join(change.namespaces)
     caller.add_audit_fields(id=change.id, name=change.name, role=change.role, namespaces=scope)
     if change.scopes is not None:
@@ -70,7 +70,7 @@ async def list_keys(caller: AdminKey) -> KeysResponse:
 async def update_api_key(caller: AdminKey, id: ResourcePath, body: KeyPatch) -> KeyResponse:
     """Change a key's name, scopes, limits and expiry; its secret, role and namespaces stay."""
     state = caller.state
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(api_keys.KEYS_LOCK):
         row, now = _require_active_key(caller, id), state.clock.now()
         fields = _row_fields(body.model_dump(exclude_unset=True), row.role, now)
         _require_scopes_of_role(fields, row.role)
@@ -80,7 +80,7 @@ async def update_api_key(caller: AdminKey, id: ResourcePath, body: KeyPatch) -> 
         if "scopes" in fields:
             fields["scopes"] = _stored_scopes(fields["scopes"], row.role)
         changed = api_keys.update_key(row, fields, now=now)
-        await api_keys.publish_key(changed, state.publisher, state.catalog)
+        await api_keys.publish_keys([changed], state.publisher, state.settings_lock)
     caller.add_audit_fields(**body.model_dump(exclude_unset=True, by_alias=True))
     return _key_response(caller, api_keys.key_row(changed))
 
@@ -89,7 +89,7 @@ async def update_api_key(caller: AdminKey, id: ResourcePath, body: KeyPatch) -> 
 async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: KeyRotationBody) -> KeyIssued:
     """Rotate a key's secret; the previous secret stays valid for the overlap."""
     state = caller.state
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(api_keys.KEYS_LOCK):
         row, now = _require_active_key(caller, id), state.clock.now()
         overlap, expires_at = timedelta(hours=body.overlap_hours), api_keys.expiry(now, body.expires_in_days)
         _require_own_key(caller, row)
@@ -97,7 +97,7 @@ async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: KeyRotationBo
         after = key_delegation.limits_of(row) | ({} if expires_at is None else {"expires_at": expires_at})
         _require_within(_grant(caller), after)
         change, secret = api_keys.rotate_secret(row, now=now, overlap=overlap, expires_at=expires_at)
-        await api_keys.publish_key(change, state.publisher, state.catalog)
+        await api_keys.publish_keys([change], state.publisher, state.settings_lock)
     caller.add_audit_fields(overlapHours=body.overlap_hours)
     return KeyIssued(**dict(_key_response(caller, api_keys.key_row(change))), key=secret)
 
@@ -106,10 +106,11 @@ async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: KeyRotationBo
 async def revoke_api_key(caller: AdminKey, id: ResourcePath) -> KeyRevoked:
     """Revoke a key, and every key that it issued, itself or through others."""
     state = caller.state
-    async with state.settings_lock.acquire():
+    async with state.settings_lock.acquire(api_keys.KEYS_LOCK):
         row, now = _require_changeable_key(caller, id), state.clock.now()
-        for revoked in (row, *key_delegation.issued_by(row, state.catalog.keys())):
-            await api_keys.publish_key(api_keys.revoke_key(revoked, now), state.publisher, state.catalog)
+        ended = (row, *key_delegation.issued_by(row, state.catalog.keys()))
+        revoked = [api_keys.revoke_key(each, now) for each in ended]
+        await api_keys.publish_keys(revoked, state.publisher, state.settings_lock)
     return KeyRevoked(id=id, revoked=True)
 
 

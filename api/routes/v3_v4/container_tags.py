@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from api.commands.namespace_settings import readable_namespaces
 from api.dependencies.authentication import AuthenticatedCaller, NamespaceAccess
 from api.errors.http_errors import BadRequestError, ForbiddenError, NotImplementedHereError
 from pipeline.rows import NamespaceRow
@@ -33,7 +32,7 @@ def open_container(caller: AuthenticatedCaller, tag: str) -> NamespaceAccess:
 def readable_containers(caller: AuthenticatedCaller, tags: Sequence[str]) -> list[NamespaceRow]:
     """Return the existing namespaces that a read covers: those named, or all that the key may read."""
     if not tags:
-        found = readable_namespaces(caller.state, caller.principal)
+        found = caller.state.catalog.newest(caller.principal.readable)
         for row in found:
             caller.note_read(row.name)
         return found
@@ -48,10 +47,10 @@ def readable_incarnations(caller: AuthenticatedCaller, tags: Sequence[str]) -> l
 
 def searchable_containers(caller: AuthenticatedCaller, tags: Sequence[str]) -> list[NamespaceRow]:
     """Return the namespaces that a search covers; BadRequestError if there are too many to search at once."""
-    rows = readable_containers(caller, tags)
-    if len(rows) > MAX_NAMESPACES_SEARCHED:
+    covered = len(tags) or caller.state.catalog.count(caller.principal.readable)
+    if covered > MAX_NAMESPACES_SEARCHED:
         raise BadRequestError(
             "Name a container tag",
-            f"The key reads {len(rows):,} containers, and one search covers at most {MAX_NAMESPACES_SEARCHED}.",
+            f"The key reads {covered:,} containers, and one search covers at most {MAX_NAMESPACES_SEARCHED}.",
         )
-    return rows
+    return readable_containers(caller, tags)

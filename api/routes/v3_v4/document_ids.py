@@ -63,8 +63,7 @@ async def _find_readable(caller: AuthenticatedCaller, keys: Collection[str]) -> 
 
 def _keys_of_custom_id(caller: AuthenticatedCaller, custom_id: str) -> dict[str, str]:
     """Return the row keys that the id has in each namespace of the caller, with their incarnations."""
-    namespaces = [row for row in caller.state.catalog.namespaces() if caller.principal.covers(row.name)]
-    incarnations = [incarnation for namespace in namespaces for incarnation in namespace.incarnations]
+    incarnations = caller.state.catalog.incarnations(caller.principal.namespaces)
     return {document_key(incarnation, custom_id): incarnation for incarnation in incarnations}
 
 

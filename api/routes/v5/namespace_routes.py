@@ -53,13 +53,8 @@ async def list_namespaces(
 
 
 async def _namespace_page(caller: AuthenticatedCaller, page: int, limit: int, q: str | None) -> NamespacesResponse:
-    name_part = (q or "").lower()
-    rows = [
-        row
-        for row in namespace_settings.readable_namespaces(caller.state, caller.principal)
-        if name_part in row.name.lower()
-    ]
-    shown = rows[(page - 1) * limit : page * limit]
+    catalog, scopes, name_part = caller.state.catalog, caller.principal.readable, (q or "").lower()
+    shown = catalog.newest(scopes, name_part, start=(page - 1) * limit, limit=limit)
     incarnations = [incarnation for row in shown for incarnation in row.incarnations]
     documents = caller.state.documents.count_by_incarnation(incarnations)
     memories = caller.state.memories.count_by_incarnation(incarnations)
@@ -72,7 +67,7 @@ async def _namespace_page(caller: AuthenticatedCaller, page: int, limit: int, q:
             )
             for row in shown
         ],
-        pagination=paginate(page, limit, len(rows)),
+        pagination=paginate(page, limit, catalog.count(scopes, name_part)),
     )
 
 
@@ -132,7 +127,7 @@ async def update_organization(caller: OperatorKey, body: OrganizationPatch) -> O
 def _organization_response(caller: AuthenticatedCaller) -> OrganizationResponse:
     return OrganizationResponse(
         organizational_context=caller.state.catalog.organization().context,
-        namespace_count=len(namespace_settings.readable_namespaces(caller.state, caller.principal)),
+        namespace_count=caller.state.catalog.count(caller.principal.readable),
     )
 
 

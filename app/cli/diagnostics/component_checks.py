@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from app.cli.diagnostics.check_runner import CheckResult, passed
 from app.resources import (
+    CATALOG_FOLDER,
     embedder_from_settings,
     index_config_from_settings,
     language_model_from_settings,
@@ -22,9 +23,10 @@ from pipeline.errors import EndpointUnavailableError
 from pipeline.ports import UnusableReplyError
 from pipeline.settings import Settings
 from pipeline.store.generations.generation_registry import open_generations
-from pipeline.store.log_consistency import REMEDY, find_stored_mismatch
+from pipeline.store.log_consistency import REMEDY, find_settings_beyond, find_stored_mismatch
 from pipeline.store.store_factory import verify_store
-from schemas.topics import DOCUMENTS_SUBMITTED
+from pipeline.store.tables.settings_catalog import stored_positions
+from schemas.topics import DOCUMENTS_SUBMITTED, SETTINGS_CHANGED
 
 MAX_FULL_CHECK_BYTES = 1024**3
 """Largest log that is checked completely; a larger one would take too long."""
@@ -106,6 +108,10 @@ async def check_tables(settings: Settings) -> list[CheckResult]:
     )
     if not exists:
         return [passed(f"none at {uri} yet: the first start creates them")]
+    ends, _ = await read_log_ends(settings, SETTINGS_CHANGED.name)
+    for positions in await asyncio.to_thread(stored_positions, settings.data_dir / CATALOG_FOLDER):
+        if problem := find_settings_beyond(ends, positions):
+            return [("problem", f"Namespaces and keys do not belong to the log: {problem}", REMEDY)]
     read_ends = partial(read_log_ends, settings, DOCUMENTS_SUBMITTED.name)
     if problem := await find_stored_mismatch(generations.uri(active), settings.storage_options(uri), read_ends):
         return [("problem", f"They do not belong to the log: {problem}", REMEDY)]

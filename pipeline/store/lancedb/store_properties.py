@@ -11,6 +11,8 @@ from pipeline.store.lancedb.table_access import open_if_exists, open_or_create
 
 _SCHEMA = pa.schema([pa.field("name", pa.string(), nullable=False), pa.field("value", pa.string())])
 _FORMAT = "3"
+_FORMAT_WITH_CATALOG = "4"
+"""Of the tables of a single process: without those of settings, which earlier versions look for there."""
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +40,7 @@ async def create_or_verify_properties(connection: AsyncConnection, expected: Sto
     rows = _by_name((await table.query().to_arrow()).to_pylist())
     if not rows:
         values = {
-            "format": _FORMAT,
+            "format": _FORMAT if expected.shared else _FORMAT_WITH_CATALOG,
             "dimensions": str(expected.dimensions),
             "shards": str(expected.shards),
             "embedder": expected.embedder,
@@ -47,6 +49,12 @@ async def create_or_verify_properties(connection: AsyncConnection, expected: Sto
         await table.add(pa.table([list(values), list(values.values())], schema=_SCHEMA))
         return expected
     return _verify(rows, expected)
+
+
+async def mark_catalog_in_use(connection: AsyncConnection) -> None:
+    """Keep versions that look for settings in tables from opening this store."""
+    table = await open_or_create(connection, "meta", _SCHEMA)
+    await table.update(where="name = 'format'", updates={"value": _FORMAT_WITH_CATALOG})
 
 
 async def verify_properties(connection: AsyncConnection, expected: StoreProperties) -> StoreProperties | None:
@@ -61,10 +69,10 @@ def _by_name(rows: Sequence[Mapping[str, str]]) -> dict[str, str | None]:
 
 
 def _verify(rows: dict[str, str | None], expected: StoreProperties) -> StoreProperties:
-    if rows.get("format") != _FORMAT:
+    if rows.get("format") not in {_FORMAT, _FORMAT_WITH_CATALOG}:
         raise StoreMismatchError(
             f"This data directory has table format {rows.get('format')}, but this version reads format "
-            f"{_FORMAT} and cannot upgrade tables. Data of earlier versions needs new places: set "
+            f"{_FORMAT_WITH_CATALOG} and cannot upgrade tables. Data of earlier versions needs new places: set "
             "RECOLLECT_DATA_DIR (and RECOLLECT_LANCE_URI, where it is set) to new ones and add the documents "
             "again."
         )

@@ -1,8 +1,7 @@
-"""Codecs of the small tables: namespaces, organization, API keys, operations; one row per key."""
+"""Codecs of the small tables: operations, sync runs, tombstones; one row per key."""
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -10,23 +9,15 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from pipeline.rows import ApiKeyRow, NamespaceRow, OperationRow, OrganizationRow, SyncRunsRow
+from pipeline.rows import OperationRow, SyncRunsRow
 from pipeline.store.lancedb.row_codec import TIMESTAMP, RowCodec, string_array, timestamp_array, to_python_values
 from pipeline.store.tables.tombstones_table import TombstoneRow
-from schemas.events import ConnectorChanged, SyncReported
+from schemas.events import SyncReported
 
 Row = TypeVar("Row")
 
 _RUNS_ADAPTER = TypeAdapter(tuple[SyncReported, ...])
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class OrganizationState:
-    """The organization's settings and the time of their latest change."""
-
-    row: OrganizationRow = field(default_factory=OrganizationRow)
-    updated_at: datetime = _EPOCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,90 +38,12 @@ def _timestamp_column(name: str) -> _Column:
     return _Column(name, TIMESTAMP, attrgetter(name))
 
 
-def _integer_column(name: str) -> _Column:
-    return _Column(name, pa.int64(), attrgetter(name))
-
-
-def _string_list_column(name: str) -> _Column:
-    get = attrgetter(name)
-    return _Column(
-        name,
-        pa.list_(pa.string()),
-        lambda row: None if get(row) is None else list(get(row)),
-        lambda value: None if value is None else tuple(value),
-    )
-
-
-def _parse_mapping(text: str | None) -> dict[str, str]:
-    return dict(json.loads(text)) if text else {}
-
-
-def _json_mapping_column(name: str, attribute: str | None = None) -> _Column:
-    get = attrgetter(attribute or name)
-    return _Column(name, pa.string(), lambda row: json.dumps(get(row)), _parse_mapping)
-
-
-def namespaces_codec() -> RowCodec[NamespaceRow]:
-    """Namespaces by name. Deleted ones keep their row, for its epoch."""
-    columns = [
-        _text_column("name"),
-        _Column("epoch", pa.int64(), attrgetter("epoch")),
-        _string_list_column("incarnations"),
-        _timestamp_column("created_at"),
-        _timestamp_column("updated_at"),
-        _text_column("supporting_context"),
-        _text_column("description"),
-        _json_mapping_column("buckets"),
-        _Column("recall_log", pa.bool_(), attrgetter("recall_log"), bool),
-    ]
-    return _build_codec("namespaces", "name", columns, NamespaceRow)
-
-
-def organization_codec() -> RowCodec[OrganizationState]:
-    columns = [
-        _Column("name", pa.string(), lambda _: "organization"),
-        _Column("context", pa.string(), attrgetter("row.context")),
-        _json_mapping_column("buckets", "row.buckets"),
-        _timestamp_column("updated_at"),
-    ]
-
-    def build(name: str, context: str | None, buckets: dict[str, str], updated_at: datetime) -> OrganizationState:
-        del name
-        return OrganizationState(OrganizationRow(context=context, buckets=buckets), updated_at)
-
-    return _build_codec("organization", "name", columns, build)
-
-
-def api_keys_codec() -> RowCodec[ApiKeyRow]:
-    columns = [
-        *map(_text_column, ("id", "name", "sha256", "role")),
-        *map(_string_list_column, ("namespaces", "scopes")),
-        *map(_timestamp_column, ("created_at", "expires_at", "revoked_at", "changed_at", "previous_until")),
-        *map(_text_column, ("previous_sha256", "issuer")),
-        *map(
-            _integer_column, ("rate_limit", "monthly_documents", "monthly_searches", "monthly_bytes", "monthly_tokens")
-        ),
-    ]
-    return _build_codec("keys", "id", columns, ApiKeyRow)
-
-
 def operations_codec() -> RowCodec[OperationRow]:
     columns = [
         *map(_text_column, ("id", "kind", "source", "target", "status", "error")),
         *map(_timestamp_column, ("created_at", "updated_at")),
     ]
     return _build_codec("operations", "id", columns, OperationRow)
-
-
-def connectors_codec() -> RowCodec[ConnectorChanged]:
-    """Connectors by id, each in the state of its latest event."""
-    columns = [_text_column("id"), _Column("state", pa.string(), ConnectorChanged.model_dump_json)]
-
-    def build(id: str, state: str) -> ConnectorChanged:  # noqa: A002 - the column's name
-        del id
-        return ConnectorChanged.model_validate_json(state)
-
-    return _build_codec("connectors", "id", columns, build)
 
 
 def sync_runs_codec() -> RowCodec[SyncRunsRow]:

@@ -274,7 +274,7 @@ class Trial:
         )
         if revoked:
             change = api_keys.revoke_key(api_keys.key_row(change), now)
-        await api_keys.publish_key(change, state.publisher, state.catalog)
+        await api_keys.publish_keys([change], state.publisher, state.settings_lock)
         above = frozenset(ALL) if issuer is None else issuer[1].scopes
         valid = not (expired or revoked) and (issuer is None or issuer[1].valid)
         return change, TestKey(secret, frozenset(scopes or ROLES[role]) & above, patterns, valid)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from api.policies.api_keys import Principal, create_key, publish_key
+from api.policies.api_keys import Principal, create_key, publish_keys
 from tests.api.conftest import ADMIN, Service
 from tests.support.contract_client import ContractClient
 
@@ -293,7 +293,7 @@ async def test_a_key_does_not_change_the_one_that_issued_it(client: ContractClie
 
 async def test_a_key_without_a_recorded_issuer_keeps_working(service: Service, client: ContractClient) -> None:
     change, secret = create_key("old", "write", ["team-a:x"], now=service.clock.now())
-    await publish_key(change, service.state.publisher, service.store.catalog)
+    await publish_keys([change], service.state.publisher, service.state.settings_lock)
     await client.as_key(secret).ok("GET", "/organization")
     await client.ok("PATCH", f"/admin/keys/{change.id}", {"rateLimit": 10})
     await client.ok("DELETE", f"/admin/keys/{change.id}")

@@ -1,6 +1,6 @@
 """Moving a namespace's content, and erasing what nobody owns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import pytest
@@ -81,9 +81,13 @@ class OperationsHarness:
             publisher=self.world.publisher,
             clock=self.world.clock,
             eraser=self.erased,
-            acquire_settings_lock=SettingsLock().acquire,
+            settings_lock=SettingsLock(wait_for=self._apply_settings),
             submissions=AppliedSubmissions(self.world),
         )
+
+    async def _apply_settings(self, _: Mapping[int, int]) -> None:
+        for event in self.world.publisher.events(SETTINGS_CHANGED):
+            self.world.catalog.apply(event)
 
     async def request_operation(
         self, kind: str, source: str, *incarnations: str, target: str | None = None

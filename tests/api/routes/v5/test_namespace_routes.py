@@ -1,9 +1,14 @@
 """Namespaces, buckets and the organization over HTTP."""
 
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
+from pipeline.ports import Position
 from schemas.events import OperationRequested, OrganizationChanged, SettingsChanged
-from schemas.topics import OPERATIONS_REQUESTED
+from schemas.topics import OPERATIONS_REQUESTED, SETTINGS_CHANGED, Topic
 from tests.api.conftest import Service
 from tests.support.contract_client import ContractClient
 from tests.support.fakes import EPOCH
@@ -126,6 +131,43 @@ async def test_buckets_of_an_unknown_namespace_are_read_empty_and_not_changed(cl
     assert await client.ok("GET", "/ns/nobody/profile/buckets") == {"buckets": {}}
     await client.fails(404, "PUT", "/ns/nobody/profile/buckets", {"buckets": {"a": "b"}})
     await client.fails(404, "DELETE", "/ns/nobody/profile/buckets", {"buckets": ["a"]})
+
+
+async def test_two_namespaces_are_created_at_a_time(
+    service: Service, client: ContractClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish, bob_exists = service.bus.publish, asyncio.Event()
+
+    async def publish_alice_late(topic: Topic[Any], entries: Sequence[tuple[str, Any]]) -> list[Position]:
+        if entries[0][0] == "namespace/alice":
+            await bob_exists.wait()
+        return await publish(topic, entries)
+
+    monkeypatch.setattr(service.bus, "publish", publish_alice_late)
+    alice = asyncio.create_task(begin(client, "alice"))
+    async with asyncio.timeout(10):
+        await begin(client, "bob")
+    bob_exists.set()
+    await alice
+    assert (await client.ok("GET", "/organization"))["namespaceCount"] == 2
+
+
+async def test_concurrent_changes_of_a_namespace_lose_nothing(client: ContractClient) -> None:
+    await begin(client, "alice")
+    names = [f"bucket{number}" for number in range(8)]
+    path = "/ns/alice/profile/buckets"
+    await asyncio.gather(
+        client.ok("PATCH", "/ns/alice", {"supportingContext": "Rosebud"}),
+        *(client.ok("PUT", path, {"buckets": {name: "Some"}}) for name in names),
+    )
+    assert {*names} <= (await client.ok("GET", path))["buckets"].keys()
+    assert (await client.ok("GET", "/ns/alice"))["supportingContext"] == "Rosebud"
+
+
+async def test_a_namespace_that_many_create_at_once_is_one(service: Service, client: ContractClient) -> None:
+    await asyncio.gather(*(begin(client, "alice") for _ in range(8)))
+    created = [record async for record in service.bus.read(SETTINGS_CHANGED.name) if record.key == b"namespace/alice"]
+    assert len(created) == 1
 
 
 async def test_a_bucket_of_the_organization_wins_and_is_not_changed_by_a_namespace(
