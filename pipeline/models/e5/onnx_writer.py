@@ -13,6 +13,8 @@ _IR_VERSION = 8
 _OPSET_VERSION = 17
 FLOAT = 1
 """Number of the type float32."""
+_ZERO = 128
+"""Level of a weight of 0."""
 _DATA_TYPES = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): 2, np.dtype(np.int8): 3, np.dtype(np.int64): 7}
 _ATTRIBUTE_FLOAT, _ATTRIBUTE_INT = 1, 2
 _WIRE_VARINT, _WIRE_BYTES, _WIRE_FLOAT = 0, 2, 5
@@ -52,12 +54,15 @@ class OnnxGraph:
     def int8_linear(
         self, states: str, name: str, matrix: NDArray[np.float32], bias: NDArray[np.float32] | None = None
     ) -> str:
-        """Multiply with 8-bit weights (inputs, outputs) of one scale per output; returns the output's name."""
-        scales = np.abs(matrix).max(axis=0) / np.float32(127)
+        """Multiply with 8-bit weights (inputs, outputs) of one scale per output; returns the output's name.
+
+        The levels are unsigned: processors without VNNI add products with signed ones in 16 bits, which overflow.
+        """
+        scales = np.abs(matrix).max(axis=0) / np.float32(_ZERO - 1)
         constants = [
-            self.constant(f"{name}.levels", np.rint(matrix / scales).astype(np.int8)),
+            self.constant(f"{name}.levels", (np.rint(matrix / scales) + _ZERO).astype(np.uint8)),
             self.constant(f"{name}.scales", scales),
-            self.constant(f"{name}.zeros", np.zeros(len(scales), np.int8)),
+            self.constant(f"{name}.zeros", np.full(len(scales), _ZERO, np.uint8)),
         ]
         if bias is not None:
             constants.append(self.constant(f"{name}.bias", bias))

@@ -19,7 +19,9 @@ async def test_a_default_models_file_holds_what_the_model_says_today(kind: Liter
     for stored, fresh in zip(
         astuple(await topic_vectors(embedder)), astuple(await embed_topics(embedder)), strict=True
     ):
-        assert np.abs(stored - fresh).max() < 0.005, "write the files anew: python -m bench.topic_vectors"
+        lengths = np.linalg.norm(stored, axis=-1) * np.linalg.norm(fresh, axis=-1)
+        cosines = np.vecdot(stored, fresh) / lengths  # processors round differently
+        assert cosines.min() > 0.985, "write the files anew: python -m bench.topic_vectors"
 
 
 async def test_another_models_topics_are_embedded() -> None:
