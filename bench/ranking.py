@@ -145,7 +145,7 @@ def main() -> None:
 
 
 async def _measure(data: Path, embedder: KeptVectors, *, locked: bool) -> None:
-    found = await judged_collections(data, embedder)
+    found = await judged_collections(data, embedder, (locked,))
     embedder.save()
     for collection in found:
         values = await measured(collection, embedder, locked=locked)
@@ -166,8 +166,8 @@ async def measured(collection: JudgedCollection, embedder: Embedder, *, locked: 
     return [mean(values) for values in zip(*rows, strict=True)]
 
 
-async def judged_collections(data: Path, embedder: Embedder) -> list[JudgedCollection]:
-    """Return all collections; says what is missing."""
+async def judged_collections(data: Path, embedder: Embedder, halves: Sequence[bool]) -> list[JudgedCollection]:
+    """Return all collections with their open (False) or locked questions."""
     found = []
     if (data / "locomo-dev.json").is_file():
         found += await _locomo(conversations(data / "locomo-dev.json"), embedder)
@@ -180,7 +180,7 @@ async def judged_collections(data: Path, embedder: Embedder) -> list[JudgedColle
         ]
         found.append(JudgedCollection("Cranfield", ("nDCG@10",), asked))
     found += [await _passages(data, embedder), await _headings(data, embedder)]
-    return [*found, *await _facts(data, embedder)]
+    return [*found, *await _facts(data, embedder, halves)]
 
 
 def _graded_judge(query: Query) -> Judge:
@@ -274,23 +274,24 @@ def _newer_judge(newer: str, older: str) -> Judge:
     return judge
 
 
-async def _facts(data: Path, embedder: Embedder) -> list[JudgedCollection]:
+async def _facts(data: Path, embedder: Embedder, halves: Sequence[bool]) -> list[JudgedCollection]:
     among: list[JudgedQuestion] = []
-    for locked in (False, True):
+    for locked in halves:
         for language, folder in GUIDES.items():
             half = paraphrases(language, locked=locked)
             guide = [body for _, body in guide_sections(data / "languages" / folder)]
             if guide:
-                index = await _remembered([*(fact for fact, _ in half.facts[:TOGETHER]), *guide], 0, embedder)
+                index = await remembered([*(fact for fact, _ in half.facts[:TOGETHER]), *guide], 0, embedder)
                 among += _about(index, half, range(TOGETHER), locked=locked)
     return [
-        *await _everyday(LANGUAGES, "", embedder),
-        *await _everyday(MORE_LANGUAGES, " in ten more languages", embedder),
+        *await _everyday(LANGUAGES, "", embedder, halves),
+        *await _everyday(MORE_LANGUAGES, " in ten more languages", embedder, halves),
         JudgedCollection("facts among a guide", _RANKS, among),
-        *await _mixed(embedder),
-        *await _near("facts of one person", embedder),
-        *await _near("texts that say several things", embedder, several=True),
-        *await _worlds(embedder),
+        *await _mixed(embedder, halves),
+        *await _near("facts of one person", embedder, halves),
+        *await _near("texts that say several things", embedder, halves, several=True),
+        *await _worlds("worlds", embedder, halves),
+        *await _worlds("long worlds", embedder, halves, long=True),
         *await _changed_lives(embedder),
     ]
 
@@ -301,7 +302,7 @@ async def _changed_lives(embedder: Embedder) -> list[JudgedCollection]:
     kept: list[JudgedQuestion] = []
     for pairs in changed_lives():
         statements = [*(pair.older for pair, _ in pairs), *(pair.newer for pair, _ in pairs)]
-        index = await _remembered(statements, 0, embedder)
+        index = await remembered(statements, 0, embedder)
         for at, (pair, locked) in enumerate(pairs):
             older, newer = str(at), str(at + len(pairs))
             judge = _newer_judge(newer, older) if pair.replaces else _newer_judge(older, newer)
@@ -313,35 +314,39 @@ async def _changed_lives(embedder: Embedder) -> list[JudgedCollection]:
     ]
 
 
-async def _worlds(embedder: Embedder) -> list[JudgedCollection]:
+async def _worlds(
+    name: str, embedder: Embedder, halves: Sequence[bool], *, long: bool = False
+) -> list[JudgedCollection]:
     """What people said one after another, and questions of four kinds."""
     answered: list[JudgedQuestion] = []
     replaced: list[JudgedQuestion] = []
     near: list[JudgedQuestion] = []
     foreign: list[JudgedQuestion] = []
-    for locked in (False, True):
-        for world in worlds(locked=locked):
-            index = await _remembered(world.statements, 0, embedder)
+    for locked in halves:
+        for world in worlds(locked=locked, long=long):
+            index = await remembered(world.statements, 0, embedder)
             ask = partial(JudgedQuestion, index, request=_DEFAULT, locked=locked)
             answered += [ask(text=text, judge=_rank_judge(str(at))) for text, at in world.answered]
             replaced += [ask(text=text, judge=_newer_judge(str(new), str(old))) for text, new, old in world.replaced]
             near += [ask(text=text, judge=_doubt_judge) for text in world.near]
             foreign += [ask(text=text, judge=_silence_judge) for text in world.foreign]
     return [
-        JudgedCollection("worlds: facts", _RANKS, answered),
-        JudgedCollection("worlds: statements replaced", ("newer first", "older found"), replaced),
-        JudgedCollection("worlds: questions near them without an answer", ("silent", "below 0.5"), near),
-        JudgedCollection("worlds: questions about something else", ("silent",), foreign),
+        JudgedCollection(f"{name}: facts", _RANKS, answered),
+        JudgedCollection(f"{name}: statements replaced", ("newer first", "older found"), replaced),
+        JudgedCollection(f"{name}: questions near them without an answer", ("silent", "below 0.5"), near),
+        JudgedCollection(f"{name}: questions about something else", ("silent",), foreign),
     ]
 
 
-async def _near(name: str, embedder: Embedder, *, several: bool = False) -> list[JudgedCollection]:
+async def _near(
+    name: str, embedder: Embedder, halves: Sequence[bool], *, several: bool = False
+) -> list[JudgedCollection]:
     """Facts of one person, and questions about the same people and things that no fact answers."""
     own: list[JudgedQuestion] = []
     unanswered: list[JudgedQuestion] = []
-    for locked in (False, True):
+    for locked in halves:
         for person in near_questions(locked=locked, several=several):
-            index = await _remembered(person.facts, 0, embedder)
+            index = await remembered(person.facts, 0, embedder)
             own += [JudgedQuestion(index, text, _DEFAULT, _rank_judge(str(at)), locked) for text, at in person.answered]
             unanswered += [JudgedQuestion(index, text, _DEFAULT, _silence_judge, locked) for text in person.unanswered]
     return [
@@ -350,13 +355,13 @@ async def _near(name: str, embedder: Embedder, *, several: bool = False) -> list
     ]
 
 
-async def _mixed(embedder: Embedder) -> list[JudgedCollection]:
+async def _mixed(embedder: Embedder, halves: Sequence[bool]) -> list[JudgedCollection]:
     """Facts in several languages in one namespace."""
     own: list[JudgedQuestion] = []
     foreign: list[JudgedQuestion] = []
-    for locked in (False, True):
+    for locked in halves:
         facts, others = mixed_facts(locked=locked)
-        index = await _remembered([fact for fact, _ in facts], 0, embedder)
+        index = await remembered([fact for fact, _ in facts], 0, embedder)
         own += [
             JudgedQuestion(index, text, _DEFAULT, _rank_judge(str(at)), locked)
             for at, (_, questions) in enumerate(facts)
@@ -369,7 +374,9 @@ async def _mixed(embedder: Embedder) -> list[JudgedCollection]:
     ]
 
 
-async def _everyday(languages: Sequence[str], where: str, embedder: Embedder) -> list[JudgedCollection]:
+async def _everyday(
+    languages: Sequence[str], where: str, embedder: Embedder, halves: Sequence[bool]
+) -> list[JudgedCollection]:
     """Facts in a namespace of ten, questions about something else, and statements that a later one replaces."""
     own: list[JudgedQuestion] = []
     across: list[JudgedQuestion] = []
@@ -377,7 +384,7 @@ async def _everyday(languages: Sequence[str], where: str, embedder: Embedder) ->
     newer: list[JudgedQuestion] = []
     others: list[JudgedQuestion] = []
     foreign_others: list[JudgedQuestion] = []
-    for locked in (False, True):
+    for locked in halves:
         english = paraphrases("en", locked=locked)
         for language in languages:
             half = paraphrases(language, locked=locked)
@@ -387,12 +394,12 @@ async def _everyday(languages: Sequence[str], where: str, embedder: Embedder) ->
                 across += _about(index, english, places, locked=locked) if language != "en" else []
                 foreign += [JudgedQuestion(index, text, _DEFAULT, _silence_judge, locked) for text in half.foreign]
             for own_fact, relative, text in half.others:
-                index = await _remembered([own_fact, relative], 0, embedder)
-                alone = await _remembered([relative], 1, embedder)
+                index = await remembered([own_fact, relative], 0, embedder)
+                alone = await remembered([relative], 1, embedder)
                 others.append(JudgedQuestion(index, text, _DEFAULT, _newer_judge("0", "1"), locked))
                 foreign_others.append(JudgedQuestion(alone, text, _DEFAULT, _silence_judge, locked))
             count = len(half.updates)
-            index = await _remembered(
+            index = await remembered(
                 [*(one for one, _, _ in half.updates), *(two for _, two, _ in half.updates)], 0, embedder
             )
             newer += [
@@ -412,7 +419,7 @@ async def _everyday(languages: Sequence[str], where: str, embedder: Embedder) ->
 async def _namespaces(half: Paraphrases, embedder: Embedder) -> list[tuple[NamespaceIndex, int]]:
     facts = [fact for fact, _ in half.facts]
     return [
-        (await _remembered(facts[start : start + TOGETHER], start, embedder), start)
+        (await remembered(facts[start : start + TOGETHER], start, embedder), start)
         for start in range(0, len(facts), TOGETHER)
     ]
 
@@ -421,7 +428,7 @@ def _about(index: NamespaceIndex, half: Paraphrases, places: range, *, locked: b
     return (JudgedQuestion(index, half.facts[at][1], _DEFAULT, _rank_judge(str(at)), locked) for at in places)
 
 
-async def _remembered(texts: Sequence[str], first: int, embedder: Embedder) -> NamespaceIndex:
+async def remembered(texts: Sequence[str], first: int, embedder: Embedder) -> NamespaceIndex:
     """A namespace of documents that came one after another, and the memories that the rules find in them."""
     index = NamespaceIndex(
         document_columns(
