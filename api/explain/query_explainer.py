@@ -57,7 +57,7 @@ FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
     "date": "its document is of the time that the question names",
     "cueLimit": "these order results of about the same merit, and hardly raise the best",
     "supersedes": "it replaced what would answer the question",
-    "relative": "it is about a relative or friend, and the question about who asks",
+    "relative": "it is about a relative or friend, and the question about who asks or about another one",
     "noNumber": "the question asks for a number, and it says none",
     "otherKind": "the question asks for something that it does not tell",
     "newer": "it was said after another statement about the same thing",

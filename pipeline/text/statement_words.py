@@ -2,7 +2,8 @@
 
 The lists in `word_lists` hold whole words (`_` for a space); `stem-` is the beginning of one, `-end` its end, and
 `*part` is found anywhere, since Chinese, Japanese and Thai have no spaces. The lists of all languages are searched at
-once, because a short statement seldom shows its language; what means something else in another one is left out.
+once, because a short statement seldom shows its language; what means something else in another one is left out. In
+`relatives`, each line holds the words for one relation, and the last paragraph those for anyone in a family.
 """
 
 import re
@@ -17,6 +18,8 @@ _DIGIT = re.compile(r"[\d@]")
 _OF = frozenset(
     {"of", "de", "da", "do", "di", "del", "della", "van", "von", "của", "meiner", "meines", "unserer", "unseres"}
 )
+_UNOWNED = re.compile(r"[\u0590-\u07ff\u0e00-\uffef]")
+"""Scripts of languages in which a relative is the asker's without a word for it, or by the word's own ending."""
 _SUBJECT_WORDS = 3
 _OWNED_SUBJECT_WORDS = 6
 """Words of a text that may name its subject, and where one of the first is *of*."""
@@ -101,6 +104,36 @@ def asks_about_asker(question: str) -> bool:
     return named and _pattern("relatives").search(spaced) is None
 
 
+def asked_relations(question: str) -> frozenset[int]:
+    """Return the relation of the asker's relative whom a question is about; empty where it may be about others as well.
+
+    "Who looks after my daughter?" and "Where did I meet my wife?" are answered by statements about somebody else.
+
+    >>> asked_relations("What is my wife's name?") == told_relations("Meine Frau kocht gern.")
+    True
+    >>> asked_relations("Who looks after my daughter?")
+    frozenset()
+    """
+    relations, spaced = told_relations(question), _spaced(question)
+    if not relations or _pattern("other_subject").search(spaced):
+        return frozenset()
+    relatives = {match.start() for match in _pattern("relatives").finditer(spaced)}
+    if any(match.end() not in relatives for match in _pattern("asker").finditer(spaced)):  # 我女儿 is a relative
+        return frozenset()
+    return relations if _UNOWNED.search(question) or _pattern("owned").search(spaced) else frozenset()
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def told_relations(text: str) -> frozenset[int]:
+    """Return the relations of all relatives and friends whom a text names; empty where one may be anybody's.
+
+    >>> len(told_relations("My sister and my boss")), len(told_relations("My family"))
+    (2, 0)
+    """
+    named = [_relations()[match.group().strip()] for match in _pattern("relatives").finditer(_spaced(text))]
+    return frozenset[int]().union(*named) if all(named) else frozenset()
+
+
 def asks_about_asker_alone(question: str) -> bool:
     """Return whether a question is about who asks it, names nothing as theirs, and asks for no other person.
 
@@ -172,6 +205,17 @@ def _pattern(name: str) -> re.Pattern[str]:
         f"{word.removesuffix('-')}{_STEM if word.endswith('-') else _WHOLE}" for word in listed if word[0] not in "*-"
     ]
     return re.compile(rf" (?:{'|'.join([_branches(words), *ends])})|(?=[^\x00-\x7f]){_branches(parts)}")
+
+
+@cache
+def _relations() -> dict[str, frozenset[int]]:
+    """The relations that each word for a relative may mean; none for words that may mean anybody."""
+    lines, anybody = (_FOLDER / "relatives.txt").read_text("utf-8").casefold().strip().split("\n\n")
+    found: dict[str, set[int]] = {word: set() for word in anybody.split()}
+    for relation, line in enumerate(lines.split("\n")):
+        for word in line.split():
+            found.setdefault(word.strip("*-").replace("_", " "), set()).add(relation)
+    return {word: frozenset(relations) for word, relations in found.items()}
 
 
 def _branches(entries: Iterable[str]) -> str:

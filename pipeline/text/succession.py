@@ -60,7 +60,9 @@ _PRESENT = re.compile(r"\b(?:now|instead|from now on|these days|nowadays)\b", re
 _CHANGE = re.compile(
     r"\b(?:now|any ?more|no longer|instead|actually|moved|switched|changed|quit|stopped|left|sold(?! out)|bought|got|"
     r"gave up|turned|took|dumped|fired|hired|promoted|turns out|new|since|from now on|was wrong|finally|cancelled|"
-    r"upgraded|finished|dropped|passed|died|broke up|split|relocated|pushed|postponed|rescheduled|lowered|raised)\b",
+    r"upgraded|finished|dropped|passed|died|broke up|split|relocated|pushed|postponed|rescheduled|lowered|raised|"
+    r"canceled|called off|pulled out of|withdrew|"
+    r"(?:had|have|has|decided|chose) to (?:cancel|stop|quit|sell|give up|drop|leave|move|change|switch|postpone))\b",
     re.IGNORECASE,
 )
 _FROM = re.compile(

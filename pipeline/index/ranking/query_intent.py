@@ -16,6 +16,7 @@ from pipeline.index.ranking.ranking_parameters import (
 from pipeline.index.ranking.search_request_and_hits import ScoreFactor
 from pipeline.text.analyzer import words
 from pipeline.text.statement_words import (
+    asked_relations,
     asks_about_asker,
     asks_about_asker_alone,
     asks_for_number,
@@ -75,6 +76,9 @@ class QueryIntent:
     asks_for_person: bool = False
     """Whether it asks who somebody is."""
 
+    asked_relations: frozenset[int] = frozenset()
+    """The relation of the asker's relative or friend whom it is about (*my wife's job*)."""
+
     @classmethod
     def parse(cls, query_text: str, reference_date: date | None = None) -> "QueryIntent":
         """Parse a query; `reference_date`: the day from which "last week" counts.
@@ -92,6 +96,7 @@ class QueryIntent:
             asks_about_asker_alone=asks_about_asker_alone(query_text),
             asks_for_number=asks_for_number(query_text),
             asks_for_person=asks_for_person(query_text),
+            asked_relations=asked_relations(query_text),
         )
 
     def date_boost(self, day: date) -> float:

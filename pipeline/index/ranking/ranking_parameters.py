@@ -100,6 +100,13 @@ RELATIVE_MAX_SIMILARITY = 0.35
 NO_NUMBER_MAX_SIMILARITY = 0.25
 """Highest similarity of a short statement without a number to a question that asks for one: below the default
 threshold, and found with a lower one."""
+OTHER_RELATIVE_MAX_SIMILARITY = 0.25
+"""The same of a short statement about another relative or friend to a question about one of the asker's."""
+TELLING_LOG_ODDS = 1.0
+NOT_TELLING_LOG_ODDS = 0.0
+TELLING_MAX_LEAD = 1.0
+"""Log-odds above and below which a statement tells the kind of answer asked for, or does not; and the raw score by
+which the latter may lead and still comes after the former."""
 NEIGHBOR_SHARE = 0.6
 NEIGHBOR_MAX_CHARS = 600
 """Share of the cosine lead of the passage before or after that a passage gains; less the longer the

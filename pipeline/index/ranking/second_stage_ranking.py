@@ -1,7 +1,7 @@
 """Second-stage ranking of the candidates: features of their text and date, and links of memories to chunks."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TypeGuard
 
@@ -26,9 +26,13 @@ from pipeline.index.ranking.ranking_parameters import (
     NEWER_MAX_CHARS,
     NEWEST_MAX_DIFFERENCE,
     NO_NUMBER_MAX_SIMILARITY,
+    NOT_TELLING_LOG_ODDS,
+    OTHER_RELATIVE_MAX_SIMILARITY,
     OUTDATED_CHUNK_PENALTY,
     RELATIVE_MAX_SIMILARITY,
     STATED_IN_CHUNK_PENALTY,
+    TELLING_LOG_ODDS,
+    TELLING_MAX_LEAD,
 )
 from pipeline.index.ranking.search_request_and_hits import ScoreFactor
 from pipeline.index.ranking.superseded_memories import SuccessorPairs, expand_successors
@@ -36,7 +40,7 @@ from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.packed_vectors import unpack
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
-from pipeline.text.statement_words import relative_in_subject, says_number
+from pipeline.text.statement_words import relative_in_subject, says_number, told_relations
 
 _RAISE = 0.01
 """How far a newer statement is put above an older one."""
@@ -61,7 +65,8 @@ def apply_second_stage(
         return candidates
     if query.intent.asks_about_asker and not query.intent.asks_for_person:
         candidates = _put_asker_first(query, candidates, comparison)
-    return _put_newer_first(query, candidates, comparison)
+    candidates = _put_telling_first(query, candidates, comparison)
+    return _put_newer_first(query, candidates, comparison.with_scores(candidates))
 
 
 def _lower_other_answers(query: AnalyzedQuery, candidates: Candidates, spared: NDArray[np.bool_]) -> Candidates:
@@ -72,6 +77,15 @@ def _lower_other_answers(query: AnalyzedQuery, candidates: Candidates, spared: N
     if query.intent.asks_about_asker_alone:
         candidates = _lower_short_statements(
             query, candidates, "relative", RELATIVE_MAX_SIMILARITY, relative_in_subject, spared=spared
+        )
+    if asked := query.intent.asked_relations:
+        candidates = _lower_short_statements(
+            query,
+            candidates,
+            "relative",
+            OTHER_RELATIVE_MAX_SIMILARITY,
+            lambda text: _is_about_other_relative(text, asked),
+            spared=spared,
         )
     if query.intent.asks_for_number:
         candidates = _lower_short_statements(
@@ -101,6 +115,11 @@ def _lower_other_kinds(query: AnalyzedQuery, candidates: Candidates, spared: NDA
                     lowered[first + at] = score
         first += len(group.rows)
     return _set_scores(candidates, "otherKind", lowered)
+
+
+def _is_about_other_relative(text: str, asked: frozenset[int]) -> bool:
+    told = told_relations(text)
+    return bool(told) and asked.isdisjoint(told) and relative_in_subject(text) != ""
 
 
 def _lacks_number(text: str) -> bool:
@@ -135,6 +154,31 @@ def _put_asker_first(query: AnalyzedQuery, candidates: Candidates, comparison: "
             if alike and relative.score >= asker.score and relative_in_subject(relative.text):
                 lowered[relative.position] = min(lowered.get(relative.position, relative.score), asker.score - _RAISE)
     return _set_scores(candidates, "relative", lowered)
+
+
+def _put_telling_first(query: AnalyzedQuery, candidates: Candidates, comparison: "_Comparison") -> Candidates:
+    """Lower a statement that does not tell the kind of answer asked for below an answer that does, if it leads little.
+
+    "I'm a dental hygienist in Auckland" before "We moved to Wellington last week": the one is a job, the other a home.
+    """
+    answering_score = query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY)
+    told = list(zip(comparison.statements, comparison.kind_log_odds, strict=True))
+    telling = [
+        each
+        for each, log_odds in told
+        if log_odds is not None and log_odds > TELLING_LOG_ODDS and each.score >= answering_score
+    ]
+    lowered: dict[int, float] = {}
+    for other, log_odds in told:
+        passed = [
+            each.score
+            for each in telling
+            if 0.0 <= other.score - each.score < TELLING_MAX_LEAD
+            and relative_in_subject(each.text) == relative_in_subject(other.text)
+        ]
+        if log_odds is not None and log_odds < NOT_TELLING_LOG_ODDS and passed:
+            lowered[other.position] = min(passed) - _RAISE
+    return _set_scores(candidates, "otherKind", lowered)
 
 
 def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, comparison: "_Comparison") -> Candidates:
@@ -196,6 +240,11 @@ class _Comparison:
     change_log_odds: list[float]
     """Those that each tells of a change."""
 
+    def with_scores(self, candidates: Candidates) -> "_Comparison":
+        """The same with the scores that the candidates have now."""
+        scored = [replace(each, score=float(candidates.scores[each.position])) for each in self.statements]
+        return replace(self, statements=scored)
+
     def cosine(self, one: int, other: int) -> float:
         """The cosine of two statements."""
         return float(self.cosines[one, other])
@@ -208,8 +257,11 @@ def _compare_best(query: AnalyzedQuery, candidates: Candidates, documents: Docum
     calibration = query.calibration
     if calibration.common_part is None or calibration.told_changes is None or len(best) < 2:
         return None
+    said = _facts_of_conversations(query, candidates, best)
     statements = [
-        statement for position in best if (statement := _statement_at(query, candidates, documents, position))
+        statement
+        for position in best
+        if (statement := _statement_at(query, candidates, documents, position, said.get(position, position)))
     ]
     if len(statements) < 2:
         return None
@@ -219,6 +271,24 @@ def _compare_best(query: AnalyzedQuery, candidates: Candidates, documents: Docum
     kind = query.asked_kind
     told = [None if kind is None else kind.log_odds(float(row @ kind.weights)) for row in directions]
     return _Comparison(statements, likeness, usual, told, calibration.told_changes.log_odds(directions).tolist())
+
+
+def _facts_of_conversations(query: AnalyzedQuery, candidates: Candidates, best: Sequence[int]) -> dict[int, int]:
+    """Return for each of the best that holds several lines where the fact in it is that is nearest to the question.
+
+    Turns of a conversation are no statement, and their vector is none of one: what a memory has of them is compared.
+    """
+    talks = {at for at in best if candidates.is_chunk[at] and "\n" in candidates.text(at)}
+    if not talks:
+        return {}
+    aligned = align_memories_to_chunks(candidates.document_ordinals, candidates.is_chunk, *_text_spans(candidates))
+    nearest: dict[int, tuple[float, int]] = {}
+    for memory, chunk in zip(aligned.memory_positions.tolist(), aligned.chunk_positions.tolist(), strict=True):
+        if chunk in talks and candidates.is_current[memory]:
+            view, row = candidates.locate(memory)
+            found = query.row_cosine(unpack(view.segment.columns.vectors[row])), memory
+            nearest[chunk] = max(nearest.get(chunk, found), found)
+    return {chunk: memory for chunk, (_, memory) in nearest.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +305,10 @@ class _Statement:
 
 
 def _statement_at(
-    query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore, position: int
+    query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore, position: int, said_at: int
 ) -> _Statement | None:
-    """The statement at a position; None for a longer text, or one without a vector or document."""
-    view, row = candidates.locate(position)
+    """The statement at a position, in the words at another one; None for a longer text, or one without a vector."""
+    view, row = candidates.locate(said_at)
     columns, document = view.segment.columns, documents.get(int(candidates.document_ordinals[position]))
     text, vector = columns.texts[row], unpack(columns.vectors[row])
     if document is None or len(text) > NEWER_MAX_CHARS or not vector.any():
@@ -246,6 +316,9 @@ def _statement_at(
     speaker, colon, _ = text[:MAX_SPEAKER_NAME_CHARS].partition(":")
     time = (document.effective_date, document.created_at)
     cosine = query.row_cosine(vector)
+    if said_at != position:
+        own, at = candidates.locate(position)
+        cosine = max(cosine, query.row_cosine(unpack(own.segment.columns.vectors[at])))
     return _Statement(
         position, float(candidates.scores[position]), cosine, time, speaker if colon else "", vector, text
     )

@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 
 from api.search.search_query import SearchContext, SearchModels, search_index
+from bench.ranking import remembered
 from bench.recall import build_text_index
 from pipeline.errors import OutageError
 from pipeline.index.query_analysis import analyze_query
@@ -80,6 +81,17 @@ async def test_what_is_asked_for_comes_before_other_times_of_the_same_person(mod
     assert (await _found(model, "When is Sami's birthday?", (*SAMI, birthday)))[:1] == [birthday]
 
 
+async def test_an_answer_of_the_kind_asked_for_comes_before_another_statement() -> None:
+    texts = (
+        "I am Priya, a dental hygienist in Auckland, and I love surfing.",
+        "I'm allergic to shellfish.",
+        "We moved to Wellington last week.",
+    )
+    index = await remembered(texts, 0, E5WithEncoderEmbedder.from_package())
+    query = await analyze_query(index, E5WithEncoderEmbedder.from_package(), "Where do I live?")
+    assert [hit.text for hit in await index.search(query, SearchRequest())][:1] == [texts[2]]
+
+
 async def test_the_only_document_of_a_namespace_is_found_by_what_it_means(model: E5Embedder) -> None:
     assert await _found(model, "Who is a vegetarian?", FACTS[:1]) == [FACTS[0]]
 
@@ -111,6 +123,21 @@ async def test_a_statement_without_a_number_is_no_answer_where_one_is_asked_for(
 )
 async def test_a_numeral_or_the_place_of_a_number_answers(model: E5Embedder, question: str, answer: str) -> None:
     assert (await _found(model, question, NUMBERS))[0] == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "own", "other"),
+    [
+        ("What is my wife's name?", "My girlfriend's name is Lea.", "My daughter's name is Mia."),
+        ("Wie heißt mein Sohn?", "Mein Sohn heißt Jan.", "Mein Bruder heißt Kai."),
+        ("夫の名前は何ですか", "夫の名前は健二です。", "娘の名前はひなたです。"),
+    ],
+)
+async def test_what_is_told_of_one_relative_is_no_answer_about_another(
+    model: E5Embedder, question: str, own: str, other: str
+) -> None:
+    assert await _found(model, question, (other,)) == []
+    assert (await _found(model, question, (other, own))) == [own]
 
 
 TIMES = (
@@ -202,6 +229,17 @@ async def test_a_later_statement_that_hardly_answers_is_not_taken_for_the_newest
     texts = ("I live in Graz.", "My sister moved to Lyon in May.", "I moved to Vienna.", "I take the train now.")
     found = await _found(model, "Wo wohne ich?", texts, ("2023-01-01", "2024-01-01", "2025-01-01", "2026-01-01"))
     assert found[0] == texts[2]
+
+
+PLAN = "User: I signed up for the Brighton half marathon in April!\nAssistant: Have you a plan?\nUser: Yes, with Dana."
+CANCELLED = "User: My knee is bad, no running till summer.\nAssistant: Oh no!\nUser: I had to cancel the half marathon."
+
+
+@pytest.mark.parametrize("question", ["Am I running in April?", "Which race am I running?"])
+async def test_of_two_conversations_the_one_that_holds_now_comes_first(model: E5Embedder, question: str) -> None:
+    index = await remembered([PLAN, "User: I love thai food.\nAssistant: Noted!", CANCELLED], 0, model)
+    hits = await index.search(await analyze_query(index, model, question), SearchRequest(kinds=("chunk",)))
+    assert [hit.text for hit in hits][:2] == [CANCELLED, PLAN]
 
 
 async def test_what_was_said_later_of_something_else_stays_below(model: E5Embedder) -> None:
