@@ -206,6 +206,11 @@ _FINITE = re.compile(
 )
 
 
+_OWNED = re.compile(r"\b(?:my|our|his|her|their) [\w-]+'s [\w-]+")
+"""Something of somebody of the writer's, whose `'s` is no verb."""
+_GOING = re.compile(r"going (?:on|to(?! be\b)|back|for|away|home|up|down|out|by)\b")
+_STILL = re.compile(r"^still (?=(?:an?|at|in|with|on|living|working|studying) [a-z]+\b)(?!at it\b)", re.IGNORECASE)
+"""What is so as before, said in an answer: `still a data analyst at the NHS`."""
 _OCCASION = re.compile(
     r"^(?:(?:my|our) )?(?P<what>(?:\w+ )?(?:dinner|lunch|breakfast|brunch|drinks|coffee|meeting|interview|appointment|"
     r"exam|check-?up|surgery|party|rehearsal|viewing)) (?=(?:with|at|on|for|next|tomorrow|this|tonight)\b)(?!.*\b(?:is|"
@@ -232,7 +237,7 @@ _NAME_FIRST = re.compile(r"^(?P<name>my name is [\w'-]+), (?=(?:I|my|we)\b)", re
 _SECOND_NAME = re.compile(r"(?<=\w) and(?P<second> [A-Z]\w+ (?P<verb>[a-z]+s))\b")
 """A second statement, which the parser takes for a second place: `Bo lives in Turin and Ana lives in Rome`."""
 _RECURRING = re.compile(
-    r"^(?P<what>[a-z]{3,}(?: [a-z]{3,})?)(?: is| are)? (?:(?P<each>(?:every|each) )|on )?"
+    r"^(?P<what>[a-z]{3,}(?: (?!every\b|each\b)[a-z]{3,})?)(?: is| are)? (?:(?P<each>(?:every|each) )|on )?"
     r"(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day(?P<many>s?))\b"
 )
 """What somebody has every week: `choir practice is wednesdays`, `physio every thursday at 4`."""
@@ -371,6 +376,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
         text = ", ".join([first, *map(restore_subject, others)])
     text = _HANDED.sub(r"\g<hand>-handed", _HEDGE.sub("", text))
     text = _WITHOUT.sub(r"I've been \g<state> \g<what> for \g<time>", text).replace("  ", " ")
+    text = _STILL.sub("I'm still ", text)
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
     # In a mail small letters go on with the line above, and few words are a title.
     is_title = len(sentence.split()) < _MIN_WORDS and sentence[-1:].isalnum()
@@ -476,6 +482,6 @@ def _omitted_subject(verb: str, lower: str, rest: str) -> str | None:
     is_participle = verb.endswith("ed") and len(verb) > 4 and verb not in _PARTICIPLES
     if is_participle or (verb in PASTS and verb not in _NO_ACTS):
         return None if verb.endswith("ed") and _PASSIVE.match(rest) else "I"
-    if is_gerund(verb) and len(verb) > 5 and verb not in _GERUNDS and not _HEADING.match(rest):
-        return None if _FINITE.search(_NO_MORE.split(lower)[0]) else "I'm"
+    if is_gerund(verb) and (len(verb) > 5 or _GOING.match(lower)) and verb not in _GERUNDS and not _HEADING.match(rest):
+        return None if _FINITE.search(_OWNED.sub("", _NO_MORE.split(lower)[0])) else "I'm"
     return None

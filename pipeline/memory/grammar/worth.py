@@ -78,6 +78,8 @@ def worth(clause: Clause, context: SpeakerContext) -> Worth:
     found += _detail_scores(clause, context)
     if context.is_note:
         found.append((1.0, "a note"))
+    elif context.is_speech and _is_lasting_remark(clause):
+        found.append((2.0, "lasts"))
     elif context.is_speech and (stated := sum(score for score, _ in found)) >= _MIN_BEFORE_REMARKS:
         remarks = _remark_scores(clause)
         found += [(1.0, "a plain fact")] if stated >= _MIN_PLAIN and _is_plain(clause, context, remarks) else remarks
@@ -418,6 +420,32 @@ def _remark_scores(clause: Clause) -> list[tuple[float, str]]:
         (1.0, "an identity", is_identity),
     )
     return [(weight * count, why) for weight, why, count in counts]
+
+
+def _is_lasting_remark(clause: Clause) -> bool:
+    """Return whether a remark tells what stays: a name, a diet, what was given up, who lives with them, a pet."""
+    head, subject = clause.head, clause.subject
+    lemma, is_own = head.lemma_.lower(), _is_of_speaker(subject)
+    if lemma in ("call", "name"):
+        return is_own and any(child.dep_ == "oprd" and child.pos_ == "PROPN" for child in head.children)
+    if lemma in _CONSUMING and head.tag_ == "VB":
+        is_denied = any(child.dep_ == "neg" for child in head.children)
+        is_done = any(helper.lower_ in ("did", "would") for helper in auxiliaries(head))
+        return is_first(subject) and is_denied and not is_done and any(c.dep_ == "dobj" for c in head.children)
+    if lemma in ("stop", "quit"):
+        return is_first(subject) and any(child.tag_ == "VBG" for child in head.children)
+    if lemma in ("stay", "live"):
+        with_whom = [child for child in head.children if child.dep_ == "prep" and child.lower_ == "with"]
+        return (is_own or is_own_kin(subject)) and any(is_first(part) for prep in with_whom for part in prep.children)
+    objects = [child for child in head.children if child.dep_ == "dobj"]
+    return lemma in ("get", "adopt") and is_first(subject) and any(_is_new_pet(thing) for thing in objects)
+
+
+def _is_new_pet(thing: "Token") -> bool:
+    return thing.lemma_.lower() in PETS and any(child.lower_ in ("a", "an", "another") for child in thing.children)
+
+
+_CONSUMING = frozenset({"eat", "drink", "smoke", "wear", "use"})
 
 
 def _is_plain(clause: Clause, context: SpeakerContext, remarks: Iterable[tuple[float, str]]) -> bool:

@@ -212,3 +212,31 @@ def test_a_forwarded_mail_says_nothing_of_its_sender() -> None:
         "From: Insurance <i@x.example>\nSubject: Card\n\nI am Mr Schulz and I live in Ulm.\n"
     )
     assert [fact.text for fact in extract_facts(mail)] == ["Ann adopted a cat"]
+
+
+@pytest.mark.parametrize(
+    ("said", "memories"),
+    [
+        (
+            "Ann: yeah still a data analyst at the NHS\nBo: nice, I see\nAnn: I know",
+            ["Ann is still a data analyst at the NHS"],
+        ),
+        ("Ann: i don't eat shellfish tho\nBo: ok", ["Ann doesn't eat shellfish"]),
+        ("Ann: also i stopped eating meat btw\nBo: no way", ["Ann stopped eating meat"]),
+        ("Ann: mum is staying with me\nBo: good", ["Ann's mum is staying with Ann"]),
+        ("Ann: we're getting a puppy!!\nBo: wow", ["Ann is getting a puppy"]),
+        (
+            "Ann: flying to Delhi for my cousin's wedding\nBo: wow",
+            ["Ann is flying to Delhi for their cousin's wedding"],
+        ),
+        (
+            "Ann: physio every wednesday with Marek\nBo: I see\nAnn: I know",
+            ["Ann has physio every Wednesday with Marek"],
+        ),
+        ("Ann: going to be a great night\nBo: yes", []),
+        ("Ann: I didn't eat the cake\nBo: ok", []),
+        ("Ann: stop eating my cake\nBo: never", []),
+    ],
+)
+def test_friends_tell_each_other_what_lasts(said: str, memories: list[str]) -> None:
+    assert [fact.text for fact in extract_facts(said, MONDAY)] == memories
