@@ -27,6 +27,7 @@ _EACH_OTHERS = word_set(
     "couple family team"
 )
 """What people are to each other."""
+_COUNTED_PEOPLE = _EACH_OTHERS | word_set("adult person people kid child man woman guest guy girl boy student")
 _TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
 _OTHERS_PLACES = frozenset({"place", "stead"})
 """Whose one takes is somebody else's: `Ada was elected in her place`."""
@@ -62,6 +63,8 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
 
 def _counts_or_relates(complement: "Token") -> bool:
     """Return whether it says how many `we` are, or what to each other: `we're four now`, `we're best friends`."""
+    if complement.dep_ == "attr" and any(child.dep_ == "nummod" for child in complement.children):
+        return complement.lemma_.lower() in _COUNTED_PEOPLE  # `we're two adults and a baby`
     if complement.dep_ in ("attr", "acomp") and complement.like_num:
         return complement.n_lefts + complement.n_rights == 0
     return complement.dep_ == "attr" and complement.lemma_.lower() in _EACH_OTHERS and not any(complement.rights)

@@ -61,6 +61,7 @@ def test_what_is_said_of_all_or_of_others_gets_no_owner(note: str) -> None:
         ("our cleaner comes on tuesdays", ["User's cleaner comes on tuesdays"]),
         ("we are vegetarians", ["User is a vegetarian"]),
         ("we're best friends", []),
+        ("we're two adults and a baby", []),
         ("I already read the one in uni", []),
         ("driving licence at 41", []),
         ("mama ma operację w piątek", ["User: mama ma operację w piątek"]),
