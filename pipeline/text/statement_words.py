@@ -115,7 +115,7 @@ def asked_relations(question: str) -> frozenset[int]:
     frozenset()
     """
     relations, spaced = told_relations(question), _spaced(question)
-    if not relations or _pattern("other_subject").search(spaced):
+    if not relations or asks_for_person(question) or _pattern("we").search(spaced):
         return frozenset()
     relatives = {match.start() for match in _pattern("relatives").finditer(spaced)}
     if any(match.end() not in relatives for match in _pattern("asker").finditer(spaced)):  # 我女儿 is a relative
