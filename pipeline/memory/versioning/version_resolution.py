@@ -163,9 +163,13 @@ class _PlannedFacts:
 
     def _update_relation(self, memory_id: str, target: str) -> Relation:
         new, old = self._planned_fact(memory_id), self._planned_fact(target)
-        contradiction = (
-            find_contradiction(new.attributes, old.attributes) if new is not None and old is not None else None
-        )
+        contradiction = None
+        if new is not None and old is not None:
+            # A plan is part of an update only once its day has come.
+            begun, ended = (
+                [replace(attribute, is_planned=False) for attribute in fact.attributes] for fact in (new, old)
+            )
+            contradiction = find_contradiction(begun, ended)
         return (
             update_relation(target, contradiction)
             if contradiction

@@ -3,7 +3,7 @@
 from datetime import date, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.memory.attributes.attribute_extraction import extract_attributes
@@ -76,6 +76,7 @@ async def test_any_order_of_arrival_ends_in_the_same_latest_facts(
 
 
 @given(ARRIVALS)
+@example((["I'm starting at Polestar on 4 February 2026.", "I work at Volvo."], [0, 1]))
 @settings(max_examples=40, deadline=None)
 async def test_memories_without_updates_are_the_latest_and_each_update_has_a_reason(
     arrivals: tuple[list[str], list[int]],
