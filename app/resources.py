@@ -1,7 +1,6 @@
 """Resources that outlive a generation of tables: log, blobs, parser, models."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -51,7 +50,6 @@ from schemas.topics import SETTINGS_CHANGED
 
 CATALOG_FOLDER = "catalog"
 """Folder of the catalog in the data directory."""
-_log = logging.getLogger(__name__)
 
 
 class SystemClock:

@@ -21,6 +21,11 @@ def incarnation_key(namespace: str, epoch: int) -> str:
     return f"{namespace}#{epoch}"
 
 
+def first_namespace(incarnation: str) -> str:
+    """Return the namespace that an incarnation began with: `alice#0` -> `alice`, wherever it was moved since."""
+    return incarnation.rpartition("#")[0]
+
+
 def document_key(incarnation: str, document_id: str) -> str:
     """Return the row key of a document, 32 hex digits; it survives a move of its incarnation."""
     return _digest("document", incarnation, document_id)

@@ -23,6 +23,7 @@ from schemas.events import (
 )
 from schemas.export_format import ExportedDocument, ExportedMemory, ExportEnd, ExportLine
 from schemas.http.extensions.export_import_bodies import ImportResponse
+from schemas.ids import first_namespace
 from schemas.topics import MEMORIES_FORMED
 
 _SHARED_MEMORY_FIELDS = ExportedMemory.model_fields.keys() & FormedMemory.model_fields.keys() - {"incarnation"}
@@ -85,7 +86,7 @@ async def _import_setting(
 def _settings_concerned(change: OrganizationChanged | KeyChanged | NamespaceChanged) -> list[str]:
     """Return what must not change meanwhile: of a namespace, also those that its incarnations began with."""
     if isinstance(change, NamespaceChanged):
-        names = {change.name, *(incarnation.rpartition("#")[0] for incarnation in change.incarnations)}
+        names = {change.name, *map(first_namespace, change.incarnations)}
         return [f"namespace/{name}" for name in names]
     return [KEYS_LOCK if isinstance(change, KeyChanged) else "organization"]
 

@@ -248,11 +248,6 @@ def _key_changed(row: ApiKeyRow, **fields: Any) -> KeyChanged:
     return KeyChanged.model_validate({**asdict(row), **fields})
 
 
-def key_row(change: KeyChanged) -> ApiKeyRow:
-    """Convert an event to the row it produces."""
-    return ApiKeyRow(**{name: getattr(change, name) for name in ApiKeyRow.__dataclass_fields__})
-
-
 async def publish_keys(changes: Iterable[KeyChanged], publisher: Publisher, settings_lock: SettingsLock) -> None:
     """Write keys to the log; applied here on return."""
     await settings_lock.publish(publisher, [(f"key/{key.id}", SettingsChanged(change=key)) for key in changes])

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from bench.history_checker.deployment import Deployment
 from bench.history_checker.judge import LoggedSubmission
 from pipeline.errors import OutageError
+from schemas.ids import first_namespace
 
 INTERVAL_SECONDS = 2.0
 
@@ -28,7 +29,7 @@ class LogCollector:
                 is_last = await asyncio.to_thread(ended.wait, INTERVAL_SECONDS)
                 try:
                     async for partition, offset, event in read(self._next_offsets):
-                        namespace, _, _ = event.incarnation.rpartition("#")
+                        namespace = first_namespace(event.incarnation)
                         self.by_namespace.setdefault(namespace, []).append(LoggedSubmission(offset, event))
                         self._next_offsets[partition] = offset + 1
                 except OutageError:

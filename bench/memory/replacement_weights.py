@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,10 +60,7 @@ Example = tuple[str, frozenset[str], bool]
 
 
 def _pair_examples(data: Path) -> Iterable[Example]:
-    opened: tuple[PairSet, ...] = (
-        *("open", "lives_open", "days_open", "voices_open", "kinds_open", "typed_open", "turns_open"),
-    )
-    pairs = [pair for name in opened for pair in messy_pairs(name)]
+    pairs = [pair for name in get_args(PairSet) if name.endswith("open") for pair in messy_pairs(name)]
     pairs += [*pairs_of_file(data / "messy-pairs-dev.json"), *practice_pairs()]
     for pair in pairs:
         first, second = (

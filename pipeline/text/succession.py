@@ -37,10 +37,10 @@ _MARKS = re.compile(
 _TO_SPEAKER = re.compile(r"\b(?:me|us)\b", re.IGNORECASE)
 WISHED = (
     r"if|wish\w*|would|could|should|might|maybe|perhaps|someday|one day|imagine\w*|pretend\w*|"
-    r"thinking (?:of|about)|hop(?:e|es|ing)|(?:wants?|plans?|going|applying) to|goal|average|dream\w*|apply"
+    r"thinking (?:of|about)|hop(?:e|es|ing)|(?:wants?|plans?|applying) to|goal|average|dream\w*|apply"
 )
 """Words of wishes, plans and conditions, as a pattern."""
-_UNREAL = re.compile(rf"\b(?:{WISHED}|i'd|translate)\b|\?\s*$", re.IGNORECASE)
+_UNREAL = re.compile(rf"\b(?:{WISHED}|going to|i'd|translate)\b|\?\s*$", re.IGNORECASE)
 PAST = re.compile(
     r"\b(?:used to|grew up|before that|back then|as an? (?:kid|child|student|teen\w*)|in (?:my|their) last|last job|"
     r"my last|(?<!year )(?<!years )(?<!their )(?:old|first|ex)\b(?!-)|years ago|in (?:19|20)\d\d)\b",

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from pipeline.text.english_verbs import word_set
 
-_MONTHS = (
+MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
@@ -21,7 +21,7 @@ _SEASONS = {"spring": 5, "summer": 8, "autumn": 11, "fall": 11, "winter": 2}
 """The month with which each ends in the north; the south is not told from a text."""
 
 _STEPS = {"last": -1, "this": 0, "next": 1}
-_MONTH = f"(?:{'|'.join(_MONTHS)}|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
+_MONTH = f"(?:{'|'.join(MONTHS)}|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
 _DAY = f"(?:{'|'.join(day.capitalize() for day in _DAYS)}|{'|'.join(_DAYS)})"
 _COUNT = rf"(?:{'|'.join(sorted(_COUNTS, key=len, reverse=True))}|\d{{1,3}})"
 _TIME_WORDS = word_set("yesterday today tonight tomorrow this last next past coming ago in on over")
@@ -273,7 +273,7 @@ def _weekend(which: str, today: date) -> ResolvedExpression:
 
 def _month(year: int, month: int) -> ResolvedExpression:
     first = date(year, month, 1)
-    return DateRange(first, _month_end(first)), ("in", f"{_MONTHS[month - 1]} {year}")
+    return DateRange(first, _month_end(first)), ("in", f"{MONTHS[month - 1]} {year}")
 
 
 def _year(year: int) -> ResolvedExpression:
@@ -328,7 +328,7 @@ def _count(word: str) -> int:
 
 
 def day_name(day: date) -> str:
-    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+    return f"{day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
 def _month_end(day: date) -> date:
@@ -336,7 +336,7 @@ def _month_end(day: date) -> date:
 
 
 def _month_number(name: str) -> int:
-    return next(number for number, month in enumerate(_MONTHS, 1) if month.startswith(name[:3].capitalize()))
+    return next(number for number, month in enumerate(MONTHS, 1) if month.startswith(name[:3].capitalize()))
 
 
 def _absolute_dates(text: str, today: date | None) -> Iterator[tuple[int, DateRange]]:

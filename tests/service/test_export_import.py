@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from api.policies.api_keys import create_key, key_row, revoke_key
+from api.policies.api_keys import create_key, revoke_key
 from pipeline.memory.formation.memory_extractor import MemoryExtractor
 from pipeline.parsing.document_parser import FileParser
+from pipeline.store import key_row
 from tests.support.contract_client import ContractClient
 from tests.support.service_world import RunningService, running_service
 from tools.kafka_broker import DockerBroker, LocalBroker

@@ -13,6 +13,7 @@ from api.policies.key_delegation import Grant
 from api.presenters import resource_presenter
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.rows import ApiKeyRow
+from pipeline.store import key_row
 from schemas.http.extensions.api_key_bodies import (
     ROLE_SCOPES,
     CallerResponse,
@@ -56,7 +57,7 @@ async def create_api_key(caller: AdminKey, body: KeyCreateBody) -> KeyIssued:
     caller.add_audit_fields(id=change.id, name=change.name, role=change.role, namespaces=scope)
     if change.scopes is not None:
         caller.add_audit_fields(scopes=",".join(change.scopes))
-    return KeyIssued(**dict(_key_response(caller, api_keys.key_row(change))), key=secret)
+    return KeyIssued(**dict(_key_response(caller, key_row(change))), key=secret)
 
 
 @router.get("/keys")
@@ -82,7 +83,7 @@ async def update_api_key(caller: AdminKey, id: ResourcePath, body: KeyPatch) -> 
         changed = api_keys.update_key(row, fields, now=now)
         await api_keys.publish_keys([changed], state.publisher, state.settings_lock)
     caller.add_audit_fields(**body.model_dump(exclude_unset=True, by_alias=True))
-    return _key_response(caller, api_keys.key_row(changed))
+    return _key_response(caller, key_row(changed))
 
 
 @router.post("/keys/{id}/rotate", responses=error_responses(400, 401, 403, 404, 409, 500))
@@ -99,7 +100,7 @@ async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: KeyRotationBo
         change, secret = api_keys.rotate_secret(row, now=now, overlap=overlap, expires_at=expires_at)
         await api_keys.publish_keys([change], state.publisher, state.settings_lock)
     caller.add_audit_fields(overlapHours=body.overlap_hours)
-    return KeyIssued(**dict(_key_response(caller, api_keys.key_row(change))), key=secret)
+    return KeyIssued(**dict(_key_response(caller, key_row(change))), key=secret)
 
 
 @router.delete("/keys/{id}", responses=error_responses(400, 401, 403, 404, 500))

@@ -58,9 +58,10 @@ def apply_second_stage(
     candidates, successors = expand_successors(query, candidates)
     if len(successors.superseded):  # what is no answer makes none of its successor
         candidates = _lower_other_answers(query, candidates, np.zeros(len(candidates), np.bool_))
-    candidates, replacing = _relate_memories_and_chunks(query, candidates, successors, documents, limit)
+    aligned = align_memories_to_chunks(candidates.document_ordinals, candidates.is_chunk, *_text_spans(candidates))
+    candidates, replacing = _relate_memories_and_chunks(query, candidates, successors, aligned, documents, limit=limit)
     candidates = _lower_other_answers(query, candidates, replacing)
-    comparison = _compare_best(query, candidates, documents)
+    comparison = _compare_best(query, candidates, aligned, documents)
     if comparison is None:
         return candidates
     if query.intent.asks_about_asker and not query.intent.asks_for_person:
@@ -250,14 +251,16 @@ class _Comparison:
         return float(self.cosines[one, other])
 
 
-def _compare_best(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> _Comparison | None:
+def _compare_best(
+    query: AnalyzedQuery, candidates: Candidates, aligned: "MemoryChunkAlignment", documents: DocumentStore
+) -> _Comparison | None:
     """Compare the statements among the best candidates; None where there are fewer than two."""
     positions = np.argsort(-candidates.scores, kind="stable")
     best = positions[candidates.is_eligible[positions]][:NEWER_CANDIDATES].tolist()
     calibration = query.calibration
     if calibration.common_part is None or calibration.told_changes is None or len(best) < 2:
         return None
-    said = _facts_of_conversations(query, candidates, best)
+    said = _facts_of_conversations(query, candidates, aligned, best)
     statements = [
         statement
         for position in best
@@ -273,7 +276,9 @@ def _compare_best(query: AnalyzedQuery, candidates: Candidates, documents: Docum
     return _Comparison(statements, likeness, usual, told, calibration.told_changes.log_odds(directions).tolist())
 
 
-def _facts_of_conversations(query: AnalyzedQuery, candidates: Candidates, best: Sequence[int]) -> dict[int, int]:
+def _facts_of_conversations(
+    query: AnalyzedQuery, candidates: Candidates, aligned: "MemoryChunkAlignment", best: Sequence[int]
+) -> dict[int, int]:
     """Return for each of the best that holds several lines where the fact in it is that is nearest to the question.
 
     Turns of a conversation are no statement, and their vector is none of one: what a memory has of them is compared.
@@ -281,7 +286,6 @@ def _facts_of_conversations(query: AnalyzedQuery, candidates: Candidates, best: 
     talks = {at for at in best if candidates.is_chunk[at] and "\n" in candidates.text(at)}
     if not talks:
         return {}
-    aligned = align_memories_to_chunks(candidates.document_ordinals, candidates.is_chunk, *_text_spans(candidates))
     nearest: dict[int, tuple[float, int]] = {}
     for memory, chunk in zip(aligned.memory_positions.tolist(), aligned.chunk_positions.tolist(), strict=True):
         if chunk in talks and candidates.is_current[memory]:
@@ -325,7 +329,13 @@ def _statement_at(
 
 
 def _relate_memories_and_chunks(
-    query: AnalyzedQuery, candidates: Candidates, successors: SuccessorPairs, documents: DocumentStore, limit: int
+    query: AnalyzedQuery,
+    candidates: Candidates,
+    successors: SuccessorPairs,
+    aligned: "MemoryChunkAlignment",
+    documents: DocumentStore,
+    *,
+    limit: int,
 ) -> tuple[Candidates, NDArray[np.bool_]]:
     """Add text features, and what memories, their successors and chunks say of each other; with the rows raised so."""
     candidates = _add_neighbor_feature(query, candidates)
@@ -335,15 +345,14 @@ def _relate_memories_and_chunks(
         rows = np.flatnonzero(amounts)
         candidates = candidates.with_contribution(factor, amounts[rows], rows)
     candidates, replacing = _propagate_to_successors(candidates, successors)
-    candidates, replacing_chunks = _add_support(query, candidates, successors)
+    candidates, replacing_chunks = _add_support(query, candidates, successors, aligned)
     return _limit_lead(candidates, best) if gains else candidates, replacing | replacing_chunks
 
 
 def _add_support(
-    query: AnalyzedQuery, candidates: Candidates, successors: SuccessorPairs
+    query: AnalyzedQuery, candidates: Candidates, successors: SuccessorPairs, aligned: "MemoryChunkAlignment"
 ) -> tuple[Candidates, NDArray[np.bool_]]:
     """Add what memories and the chunks that state them say of each other; with the chunks raised so."""
-    aligned = align_memories_to_chunks(candidates.document_ordinals, candidates.is_chunk, *_text_spans(candidates))
     if not len(aligned.memory_positions):
         return candidates, np.zeros(len(candidates), np.bool_)
     current = candidates.is_current[aligned.memory_positions]

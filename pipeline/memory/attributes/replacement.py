@@ -127,13 +127,14 @@ def _is_list(before: str, after: str, heads: set[str], objects: set[str]) -> boo
 
     `plays bridge with Harold and Joan` says one thing, `chess on Mondays and tennis on Fridays` two.
     """
-    first, second = list(map(stem, words(before))), list(map(stem, words(after)))
+    words_before, words_after = words(before), words(after)
+    first, second = list(map(stem, words_before)), list(map(stem, words_after))
     if not heads.isdisjoint(objects.intersection(second)):
         return not objects.intersection(first) <= heads
     ended = max((at for at, word in enumerate(first) if word in heads & objects), default=-1)
     others = objects.intersection(second) - heads
-    details = words(before)[ended + 1 :]
-    return ended >= 0 and bool(others) and (_DETAILS.isdisjoint(details) or not _DETAILS.isdisjoint(words(after)))
+    has_details = not _DETAILS.isdisjoint(words_before[ended + 1 :])
+    return ended >= 0 and bool(others) and (not has_details or not _DETAILS.isdisjoint(words_after))
 
 
 def features(new: Statement, old: Statement) -> list[str]:

@@ -17,6 +17,7 @@ from pipeline.text.english_nouns import RELATIVES
 from pipeline.text.english_verbs import BASES, is_finite, is_past, word_set
 from pipeline.text.statement_words import has_change_word, relative_in_subject
 from pipeline.text.succession import ADDED, PASSING, PAST, WISHED
+from pipeline.text.temporal_expressions import MONTHS
 
 CACHED_TEXTS = 4096
 _STEM_CHARS = 7
@@ -140,7 +141,7 @@ _BEGUN = re.compile(
 )
 _DENIED = re.compile(r"\b(?:not|no|never|without|no longer|\w+n't)\b", re.IGNORECASE)
 _UNREAL = re.compile(
-    rf"\b(?:{WISHED.replace('|going|', '|')}|may|thinking|thought|thinks?|wants?|plans?|planning|considering|about to|"
+    rf"\b(?:{WISHED}|may|thinking|thought|thinks?|wants?|plans?|planning|considering|about to|"
     r"(?<!not )going to (?-i:[a-z])|applying|asked?|offers?|offered|tried|trying|heard|says?|said|told|almost|"
     r"nearly|looks?|looked|(?<!n't )(?<!not )(?<!longer )needs?|prefers? not|how|what|whether|will)\b|'d\b|\?",
     re.IGNORECASE,
@@ -153,7 +154,7 @@ _HAD_TO = re.compile(
     rf"\b(?:had|managed) to (?P<verb>{'|'.join(_DONE)}|push|move|change|switch|postpone|reschedule|cancel|delay|close|"
     r"return|lower|raise|replace|rename|abandon|end|delete|ditch)\b"
 )
-_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_MONTHS = "|".join(MONTHS)
 _DATE = re.compile(
     rf" (?:(?:on|in|since|until|by|around) )?(?:the night of )?(?:\d{{1,2}} )?(?:{_MONTHS})\b(?: \d{{4}})?(?:/\S+)?"
 )

@@ -3,11 +3,9 @@
 import re
 
 from pipeline.text.english_verbs import word_set
+from pipeline.text.temporal_expressions import MONTHS
 
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
-    "november", "december",
-)  # fmt: skip
+_MONTHS = tuple(map(str.lower, MONTHS))
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTH = {name: name for name in _MONTHS} | {name[:3]: name for name in _MONTHS} | {"sept": "september"}
 _DAY = {name: name for name in _DAYS} | {f"{name}s": name for name in _DAYS} | {name[:3]: name for name in _DAYS}

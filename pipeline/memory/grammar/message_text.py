@@ -324,7 +324,6 @@ _NO_LONGER = re.compile(
 _NOT_NOUNS = english_words("no_weekly_things")
 _BE = word_set("is are was were not be been being get got it it's i'm he she")
 _NOT_OWN = english_words("no_own_things")
-_NOT_OWN_NOUNS = word_set("they i we he you my and but so then not if as mom mum dad everyone someone somebody people")
 _TOLD = re.compile(
     r"^(?:(?:my|our|the) )?(?:doctor|doc|gp|dentist|vet|midwife|consultant|optician|physio|nurse) (?:just )?"
     r"(?:said|says|told me|tells me|confirmed)(?: that)? (?=(?:I|I'm|I've|my|our)\b)",

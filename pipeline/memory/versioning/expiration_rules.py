@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
+from pipeline.text.temporal_expressions import MONTHS
+
 WESTERNMOST_UTC_OFFSET = timedelta(hours=12)
 """UTC-12, the last zone in which a day ends."""
 _PAST = re.compile(
@@ -37,12 +39,8 @@ _TEMPORARY_STATE = re.compile(
 )
 
 
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
 _NAMED_DAY = re.compile(
-    rf"(?P<week>week of )?(?:\b(?P<day>\d{{1,2}}) )?\b(?P<month>{'|'.join(_MONTHS)})\b(?: (?P<year>\d{{4}})\b)?"
+    rf"(?P<week>week of )?(?:\b(?P<day>\d{{1,2}}) )?\b(?P<month>{'|'.join(MONTHS)})\b(?: (?P<year>\d{{4}})\b)?"
 )
 
 
@@ -76,7 +74,7 @@ def takes_effect(text: str, stated_at: datetime) -> datetime | None:
     *_, named = [None, *_NAMED_DAY.finditer(text)]
     if named is None:
         return None
-    month = _MONTHS.index(named["month"]) + 1
+    month = MONTHS.index(named["month"]) + 1
     years = (int(named["year"]),) if named["year"] else (stated_at.year, stated_at.year + 1)
     for year in years:
         day = _last_day(f"{year}-{month:02}" + (f"-{int(named['day']):02}" if named["day"] else ""))

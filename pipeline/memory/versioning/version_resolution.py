@@ -135,12 +135,12 @@ class _PlannedFacts:
         ends: dict[str, datetime] = {}
         for id_ in current_ids:
             plan = self._planned_fact(id_)
-            effective = plan.takes_effect if plan is not None and not plan.is_forgotten else None
-            for rival in self._conflicting_ids(id_) if plan is not None and effective is not None else ():
+            if plan is None or plan.is_forgotten or (effective := plan.takes_effect) is None:
+                continue
+            for rival in self._conflicting_ids(id_):
                 present = self._planned_fact(rival)
-                if present is None or plan is None or effective is None or present.valid_time >= effective:
-                    continue
-                if will_end(plan.attributes, present.attributes):
+                is_before = present is not None and present.valid_time < effective
+                if present is not None and is_before and will_end(plan.attributes, present.attributes):
                     ends[rival] = min(effective, ends.get(rival, effective))
         return ends
 

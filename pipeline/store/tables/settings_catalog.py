@@ -26,6 +26,7 @@ from pipeline.runtime.sqlite_connection import connect, transaction
 from pipeline.stage import Record
 from pipeline.store.lancedb.lance_table import run_to_completion
 from schemas.events import ConnectorChanged, KeyChanged, NamespaceChanged, OrganizationChanged, SettingsChanged
+from schemas.ids import first_namespace
 
 NAMESPACES_IN_MEMORY = 100_000
 """Default bound of the namespaces held in memory; those not asked for longest go first. One takes about 0.6 KB."""
@@ -145,7 +146,7 @@ class SettingsCatalog:
 
     def namespace_of(self, incarnation: str) -> NamespaceRow | None:
         """Find the namespace that owns an incarnation now."""
-        row = self.namespace(self._moved.get(incarnation) or _first_owner(incarnation))
+        row = self.namespace(self._moved.get(incarnation) or first_namespace(incarnation))
         return row if row is not None and incarnation in row.incarnations else None
 
     def count(self, scopes: Sequence[str] | None = None, containing: str = "") -> int:
@@ -261,7 +262,7 @@ class SettingsCatalog:
             if changes.moved.get(incarnation, self._moved.get(incarnation)) == row.name:
                 changes.moved[incarnation] = None
         for incarnation in row.incarnations:
-            if _first_owner(incarnation) != row.name:
+            if first_namespace(incarnation) != row.name:
                 changes.moved[incarnation] = row.name
             elif incarnation in self._moved or incarnation in changes.moved:
                 changes.moved[incarnation] = None
@@ -308,7 +309,7 @@ class SettingsCatalog:
                     return False
                 self._organization = change
             case KeyChanged() as change:
-                row = ApiKeyRow(**{column.name: getattr(change, column.name) for column in fields(ApiKeyRow)})
+                row = key_row(change)
                 if not _is_newer_key(self._keys.get(change.id), row):
                     return False
                 self._keys[row.id] = row
@@ -321,6 +322,11 @@ class SettingsCatalog:
                 else:
                     self._connectors[change.id] = change
         return True
+
+
+def key_row(change: KeyChanged) -> ApiKeyRow:
+    """Return a key as an event leaves it."""
+    return ApiKeyRow(**{column.name: getattr(change, column.name) for column in fields(ApiKeyRow)})
 
 
 def stored_positions(folder: Path) -> Sequence[Mapping[int, tuple[int, float]]]:
@@ -380,11 +386,6 @@ def _connect(path: Path | None) -> tuple[sqlite3.Connection, sqlite3.Connection]
 def _close(*connections: sqlite3.Connection) -> None:
     for connection in connections:
         connection.close()
-
-
-def _first_owner(incarnation: str) -> str:
-    """Name of the namespace that an incarnation began with."""
-    return incarnation.rpartition("#")[0]
 
 
 def _is_newer_key(old: ApiKeyRow | None, row: ApiKeyRow) -> bool:

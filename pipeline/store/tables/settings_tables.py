@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -17,7 +16,6 @@ from schemas.events import SyncReported
 Row = TypeVar("Row")
 
 _RUNS_ADAPTER = TypeAdapter(tuple[SyncReported, ...])
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
