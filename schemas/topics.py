@@ -14,7 +14,8 @@ E = TypeVar("E", bound=Event)
 class Topic(Generic[E]):
     """Named stream of one event type. `retention` None: for ever. `compacted`: the newest per key is kept.
 
-    `single_partition`: one partition on Kafka, so that every process reads all of it in one order.
+    `single_partition`: one partition on Kafka, so that every process reads all of it in one order. The embedded log
+    divides it by key.
     """
 
     name: str

@@ -89,29 +89,29 @@ class NamespaceOperationsStage:
             generation = self.catalog.epoch(name)
             now = self.clock.now()
             row = NamespaceRow(name, generation, (incarnation_key(name, generation),), created_at=now, updated_at=now)
-            await self._save([row])
+            await self._save(row)
         return row
 
     async def _transfer_incarnations(self, source: str, target: str, incarnations: Sequence[str]) -> None:
-        """Publish both changes together: an incarnation has no owner, or two, only for a moment."""
-        now = self.clock.now()
+        """Give the incarnations to the target, then take them from the source.
+
+        For a moment they have two owners, and never none: stages drop what has no owner. Where both are published
+        together, the embedded log may show the second change first, as it divides settings by name.
+        """
         gaining = await self._get_or_create(target)
         gained = tuple(dict.fromkeys((*gaining.incarnations, *incarnations)))
-        changed = [replace(gaining, incarnations=gained, updated_at=now)]
+        await self._save(replace(gaining, incarnations=gained, updated_at=self.clock.now()))
         leaving = self.catalog.namespace(source)
         if leaving is not None:
+            now = self.clock.now()
             left = tuple(key for key in leaving.incarnations if key not in incarnations)
-            changed.append(
+            await self._save(
                 replace(leaving, incarnations=left, updated_at=now) if left else _ended_namespace(leaving, now)
             )
-        await self._save(changed)
 
-    async def _save(self, rows: Sequence[NamespaceRow]) -> None:
-        events = [
-            (f"namespace/{row.name}", SettingsChanged(change=NamespaceChanged.model_validate(asdict(row))))
-            for row in rows
-        ]
-        await self.settings_lock.publish(self.publisher, events)
+    async def _save(self, row: NamespaceRow) -> None:
+        event = SettingsChanged(change=NamespaceChanged.model_validate(asdict(row)))
+        await self.settings_lock.publish(self.publisher, [(f"namespace/{row.name}", event)])
 
     async def _rename_conflicting_documents(self, moved: Sequence[str], target: str, source: str) -> None:
         """Append the source's name to document ids that the target uses already, by way of the log."""

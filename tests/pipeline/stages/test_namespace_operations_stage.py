@@ -72,6 +72,8 @@ class OperationsHarness:
     def __init__(self) -> None:
         self.world = MemoryHarness()
         self.world.catalog.create("bob")
+        self.owners_of_bob = list[str | None]()
+        """Who owned the first content of bob after each change of settings."""
         self.erased = RecordingEraser()
         self.recorded = RecordingOperations()
         self.stage = NamespaceOperationsStage(
@@ -88,6 +90,8 @@ class OperationsHarness:
     async def _apply_settings(self, _: Mapping[int, int]) -> None:
         for event in self.world.publisher.events(SETTINGS_CHANGED):
             self.world.catalog.apply(event)
+        owner = self.world.catalog.namespace_of("bob#0")
+        self.owners_of_bob.append(None if owner is None else owner.name)
 
     async def request_operation(
         self, kind: str, source: str, *incarnations: str, target: str | None = None
@@ -142,6 +146,12 @@ async def test_a_move_hands_the_incarnations_over_and_frees_the_name() -> None:
         "namespace/alice",
         "namespace/bob",
     ]
+
+
+async def test_content_that_moves_has_an_owner_all_the_time() -> None:
+    office = OperationsHarness()
+    await office.request_operation("move", "bob", "bob#0", target="alice")
+    assert office.owners_of_bob == ["alice", "alice"]
 
 
 async def test_a_move_done_twice_is_done_once() -> None:
