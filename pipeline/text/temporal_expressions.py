@@ -64,8 +64,10 @@ _AGAIN = re.compile(r"\b(?:every|each|annual|yearly|birthday|anniversary|usually
 _FUTURE = re.compile(
     r"\b(?:will|'ll|going to|gonna|plan(?:s|ning)?|hop(?:e|es|ing)|have an?|has an?|is|am|are|'m|'re|coming up|"
     r"'s (?:coming|arriving|leaving)|"
-    r"upcoming|heading|starts?|begins?|opens?|can't wait|looking forward|aim|due|expect(?:s|ing)?)\b"
+    r"upcoming|heading|can't wait|looking forward|aim|expect(?:s|ing)?)\b"
 )
+_SET = re.compile(r"\b(?:will|starts?|begins?|ends?|expires?|runs out|opens?|closes|due)\b")
+"""What has a day that is still to come."""
 _PAST = re.compile(
     r"\b(?:was|were|had|did|went|got|made|took|saw|met|found|bought|came|gave|left|lost|ran|won|began|spent|told|said|"
     r"felt|thought|knew|had|wrote|sent|read|held|built|brought|ate|drove|saw|taught|heard|led|\w+ed)\b"
@@ -136,7 +138,7 @@ def _may_contain_dates(text: str) -> bool:
 
 
 def _resolve_relative(text: str, today: date, found: list[tuple[int, DateRange]]) -> str:
-    ahead = bool(_FUTURE.search(text)) and not _PAST.search(text)
+    ahead = bool(_FUTURE.search(text) or _SET.search(text)) and not _PAST.search(text)
     behind = bool(_PAST.search(text))
 
     def relative(match: re.Match[str]) -> str:
@@ -340,15 +342,16 @@ def _month_number(name: str) -> int:
 
 
 def _absolute_dates(text: str, today: date | None) -> Iterator[tuple[int, DateRange]]:
-    """Dates that name themselves. Without a year it is the one that is nearest to `today`."""
+    """Dates that name themselves. Without a year it is the one that is nearest to `today`, or still to come."""
     again = _AGAIN.search(text) is not None
+    ahead = _SET.search(text) is not None and _PAST.search(text) is None
     for match in _ABSOLUTE.finditer(text):
-        when = _parse_absolute(match, None if again else today)
+        when = _parse_absolute(match, None if again else today, ahead=ahead)
         if when is not None:
             yield match.start(), when
 
 
-def _parse_absolute(match: re.Match[str], today: date | None) -> DateRange | None:
+def _parse_absolute(match: re.Match[str], today: date | None, *, ahead: bool) -> DateRange | None:
     try:
         if match["iso"]:
             day = date.fromisoformat(match["iso"])
@@ -358,7 +361,7 @@ def _parse_absolute(match: re.Match[str], today: date | None) -> DateRange | Non
         if month is None:
             return _year(int(year))[0]
         number = _month_number(month)
-        chosen = int(year) if year else _nearest_year(today, number)
+        chosen = int(year) if year else _nearest_year(today, number, ahead=ahead)
         if chosen is None:
             return None
         stated = match["d1"] or match["d2"]
@@ -370,7 +373,11 @@ def _parse_absolute(match: re.Match[str], today: date | None) -> DateRange | Non
     return DateRange(day, day)
 
 
-def _nearest_year(today: date | None, month: int) -> int | None:
+def _nearest_year(today: date | None, month: int, *, ahead: bool) -> int | None:
     if today is None:
         return None
-    return today.year + (month - today.month < -6) - (month - today.month > 6)
+    return (
+        today.year + (month < today.month)
+        if ahead
+        else today.year + (month - today.month < -6) - (month - today.month > 6)
+    )

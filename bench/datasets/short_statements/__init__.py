@@ -6,10 +6,20 @@ from typing import Literal
 
 _FOLDER = Path(__file__).parent
 StatementSet = Literal[
-    "open", "locked", "voices_open", "voices_locked", "mixed_open", "mixed_locked", "hurried_open", "hurried_locked"
+    "open",
+    "locked",
+    "voices_open",
+    "voices_locked",
+    "mixed_open",
+    "mixed_locked",
+    "hurried_open",
+    "hurried_locked",
+    "texts_open",
+    "texts_locked",
 ]
 """Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
-minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash."""
+minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash; *texts*
+are chats, notes, mails, minutes and lists of two to six lines in eleven languages."""
 _NOTHING = "-"
 
 

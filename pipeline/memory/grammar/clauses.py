@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pipeline.memory.languages.english import english_words
 from pipeline.text.english_verbs import word_set
@@ -37,8 +37,17 @@ def is_first(token: "Token") -> bool:
     return token.lower_ in _FIRST and token.text != "US"
 
 
-def find_clauses(doc: "Doc") -> Iterator[Clause]:
-    """Yield the clauses that can stand alone, in order; subordinate ones stay within theirs."""
+def find_clauses(doc: "Doc") -> list[Clause]:
+    """Return the clauses that can stand alone, in order; subordinate ones stay within theirs. Found once a text."""
+    if (found := doc.user_data.get(_FOUND)) is None:
+        found = doc.user_data[_FOUND] = list(_clauses(doc))
+    return cast("list[Clause]", found)
+
+
+_FOUND = "clauses"
+
+
+def _clauses(doc: "Doc") -> Iterator[Clause]:
     heads: dict[int, Token] = {}
     for token in _top_down(doc):
         if _begins_clause(token, heads):

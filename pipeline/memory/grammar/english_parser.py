@@ -96,7 +96,7 @@ def _punctuated(parser: "Language", docs: "list[Doc]") -> "list[Doc]":
 
 def _is_misread(doc: "Doc") -> bool:
     """Return whether no clause was found, or a verb was taken for an auxiliary: `my dad loves fishing`."""
-    clauses = list(find_clauses(doc))
+    clauses = find_clauses(doc)
     return not clauses or any(
         helper.lemma_.lower() not in _AUXILIARIES for clause in clauses for helper in auxiliaries(clause.head)
     )

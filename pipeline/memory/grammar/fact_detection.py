@@ -200,7 +200,7 @@ def _facts_of(
 ) -> list[DetectedFact]:
     """Return the facts of a parsed sentence; of a question what is said before it asks."""
     facts: list[DetectedFact] = []
-    clauses = list(find_clauses(doc))
+    clauses = find_clauses(doc)
     if is_question:
         asking = max((clause.tokens[-1].i for clause in clauses if clause.tokens), default=0)
         clauses = [clause for clause in clauses if clause.tokens and clause.tokens[-1].i < asking]

@@ -13,9 +13,13 @@ from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_thi
 
 _OPENING = re.compile(
     r"^(?:(?:hi|hey|hello|hiya|yo|wow|whoa|woah|on another note|speaking of which|in other news|yeah|yea|yep|yes|yup|"
-    r"yay|no(?! (?:more|longer)\b)|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|well|so|sure|sorry|thanks|thank you|"
+    r"yay|no(?=\W*$| ?[,.!;:\u2013-]| (?:it'?s|that'?s|i|i'\w+|im|we|we'\w+|my|"
+    r"our|he|she|they|not|just|actually|sorry|but)\b)|"
+    r"nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|well|so|sure|sorry|thanks|thank you|"
     r"thx|cheers|cool|nice|great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|btw|by the way|anyways?|actually|"
-    r"honestly|tbh|ngl|also|and|but|plus|(?:just )?fyi|for the record|absolutely|definitely|exactly|totally|for sure|"
+    r"not (?:really|yet|at all)(?= ?,)|(?:guys|folks|lads|dude|bro|mate)(?= ?,| (?:i|i'\w+|we|we'\w+|my)\b)|"
+    r"honestly|tbh|ngl|also(?! \w+(?:ing|ed)\b)|and|but|plus|"
+    r"(?:just )?fyi|for the record|absolutely|definitely|exactly|totally|for sure|"
     r"let me (?:think|see)|"
     r"sounds good|perfect|congrats|congratulations|agreed|same here|oops|turns out|it turns out(?: that)?|i was wrong|"
     r"my bad|change of plans|smashed it|(?:ignore|forget|scratch) (?:that|what I (?:said|wrote))(?: about [\w' "
@@ -209,8 +213,6 @@ _FINITE = re.compile(
 _OWNED = re.compile(r"\b(?:my|our|his|her|their) [\w-]+'s [\w-]+")
 """Something of somebody of the writer's, whose `'s` is no verb."""
 _GOING = re.compile(r"going (?:on|to(?! be\b)|back|for|away|home|up|down|out|by)\b")
-_STILL = re.compile(r"^still (?=(?:an?|at|in|with|on|living|working|studying) [a-z]+\b)(?!at it\b)", re.IGNORECASE)
-"""What is so as before, said in an answer: `still a data analyst at the NHS`."""
 _OCCASION = re.compile(
     r"^(?:(?:my|our) )?(?P<what>(?:\w+ )?(?:dinner|lunch|breakfast|brunch|drinks|coffee|meeting|interview|appointment|"
     r"exam|check-?up|surgery|party|rehearsal|viewing)) (?=(?:with|at|on|for|next|tomorrow|this|tonight)\b)(?!.*\b(?:is|"
@@ -314,13 +316,14 @@ _NAMED_NEXT = re.compile(
 """What the first clause is about and the second names: `we adopted a dog, her name is Pixel`."""
 _HEDGED = re.compile(r"\b(?:maybe|perhaps|if|might|may|could|should|would|when)\b", re.IGNORECASE)
 _OWN_WORDS = re.compile(r"\b(?:I|we|my|our)\b", re.IGNORECASE)
-_BACK = re.compile(r"^(?=(?:finally |already )?(?:back|home|out) (?:from|of) )", re.IGNORECASE)
-_NO_LONGER = re.compile(
-    r"^(?=no longer (?:on|in|at|with|an?|[a-z]{3,}ing)\b|(?:back )?(?:on|off) (?!(?:sale|offer|display|show|hold|time|"
-    r"top|average|air|stage|track|the|that|this|an?)\b)(?:[a-z]+ ){1,3}?(?:until|since|for|again|this|next)\b)",
+_STATE_ALONE = re.compile(
+    r"^(?=(?:finally |already )?(?:(?:back|home|out) (?:from|of) |(?:down|up) to \d)|"
+    r"still (?:an?|at|in|with|on|living|working|studying) [a-z]+\b(?<!at it)|"
+    r"no longer (?:on|in|at|with|an?|[a-z]{3,}ing)\b|(?:back )?(?:on|off) (?!(?:sale|offer|display|show|hold|time|"
+    r"top|average|air|stage|track|the|that|this|an?)\b)(?:[a-z]+ ){1,3}?(?:until|since|for|again|this|next)\b)\w",
     re.IGNORECASE,
 )
-"""States whose speaker is left out: `no longer on keto`, `on antibiotics until Friday`."""
+"""States whose speaker is left out: `still a nurse`, `no longer on keto`, `on antibiotics until Friday`."""
 _NOT_NOUNS = english_words("no_weekly_things")
 _BE = word_set("is are was were not be been being get got it it's i'm he she")
 _NOT_OWN = english_words("no_own_things")
@@ -366,16 +369,15 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _NEW_VALUE.sub(_new_value, text)
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
     text = _NAMED_NEXT.sub(_named_next, _COUNTED.sub(r"I have \g<left> now", text))
-    text = _NO_LONGER.sub("I'm ", _TOLD.sub("", text))
+    text = _STATE_ALONE.sub(lambda match: f"I'm {match[0].lower()}", _TOLD.sub("", text))
     text = _RECURRING.sub(_recurring, _ABOUT_ME.sub(r"I'm \g<age>", text))
     text = _DOSE.sub(r"I take \g<what> ", text)
-    text = with_owners(_NO_MORE_OF.sub(r"I no longer have \g<what>", _BACK.sub("I'm ", text)))
+    text = with_owners(_NO_MORE_OF.sub(r"I no longer have \g<what>", text))
     if begins_with_thing(text):
         first, *others = text.split(", ")
         text = ", ".join([first, *map(restore_subject, others)])
     text = _HANDED.sub(r"\g<hand>-handed", _HEDGE.sub("", text))
     text = _WITHOUT.sub(r"I've been \g<state> \g<what> for \g<time>", text).replace("  ", " ")
-    text = _STILL.sub("I'm still ", text)
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
     # In a mail small letters go on with the line above, and few words are a title.
     is_title = len(sentence.split()) < _MIN_WORDS and sentence[-1:].isalnum()

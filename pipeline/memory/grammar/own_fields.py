@@ -3,7 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from pipeline.text.english_nouns import is_plural, own_noun
+from pipeline.memory.languages.english import english_words
+from pipeline.text.english_nouns import RELATIVES, is_plural, own_noun
+from pipeline.text.english_verbs import is_gerund
 
 _FIELD = re.compile(
     r"^\W{0,5}(?:[Mm]y (?P<own>[\w' /-]{2,40}?)|(?P<key>[A-Za-z][A-Za-z' /-]{1,24}?))[*_]{0,2}(?: ?:[*_]{0,2} +| = )"
@@ -33,6 +35,9 @@ def own_field(field: str, writer: str) -> str | None:
         return None
     if _NOTHING.match(value):
         return f"{writer} has no {key}"
+    first = value.split()[0]
+    if key in RELATIVES and first[0].islower() and first not in english_words("traits") and not is_gerund(first):
+        return None  # `Dad: head torch`
     if _ALLERGY.match(key):
         return f"{writer} is allergic to {value}"
     if key == "age" and value.split()[0].isdigit():

@@ -31,7 +31,8 @@ _STOP = re.compile(
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|No|Inc|Ltd|Co|Corp|approx|Fig|Jan|Feb|Mar|Apr|"
-    r"Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K|Fr|Hr|Sra|Dra|Mme|med|bzw|ca|Nr|Str|inkl)$"
+    r"Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K|Fr|Hr|Sra|Dra|Mme|med|bzw|ca|Nr|Str|inkl)$|"
+    r"(?:^|\b(?:to|at|in|near|from|of|de) )st$"
 )
 _ORDINAL = re.compile(
     r"(?<!\d)\d{1,2}\. ?(?:(?!(?:i'?m?|it'?s?|my|we|so|the|they|s?he|you|and|but|not?|just|now|also|this|that)\b)"

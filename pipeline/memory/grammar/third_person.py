@@ -26,7 +26,7 @@ _AGREED = {
     "'ll": "will",
     "\u2019m": "is",
 }
-_FILLERS = word_set("also even definitely totally actually honestly literally basically absolutely truly then")
+_FILLERS = word_set("even definitely totally actually honestly literally basically absolutely truly then")
 _PLURAL = frozenset({"we", "us", "our", "ours", "ourselves"})
 _SHARES = frozenset({"all", "both", "half"})
 """What stands before `my` but not before a name: `both of Ann's cats`."""
@@ -139,7 +139,7 @@ def _article(word: str, token: "Token") -> str:
     """Return the article for what the speaker points at: a reader sees nothing."""
     if word in ("these", "those"):
         return ""
-    if word == "that" and token.head.tag_ in ("NNS", "NNPS"):
+    if token.head.lower_ == "time" or (word == "that" and token.head.tag_ in ("NNS", "NNPS")):
         return word  # `decided that keys live two days`
     following = token.nbor().lower_ if token.i + 1 < len(token.doc) else ""
     return "the" if word == "that" else "an" if following[:1] in "aeiou" else "a"

@@ -124,10 +124,14 @@ def _own_state(clause: Clause) -> str | None:
         return "who treats the speaker says how long"
     if lemma in _ABILITIES and _is_denied_alone(clause):
         return f"does not {lemma}"
-    is_body = lemma == "be" and _is_own_body(subject) and not any(part.dep_ == "attr" for part in clause.head.children)
+    is_body = (
+        lemma in _FARING and _is_own_body(subject) and not any(part.dep_ == "attr" for part in clause.head.children)
+    )
     return "how a part of the speaker is" if is_body else None
 
 
+_FARING = frozenset({"be", "hurt", "ache", "sting", "itch"})
+"""Verbs that say how a part of somebody is."""
 _TREATING = HELPERS | {"doctor", "dentist", "therapist"}
 
 
@@ -246,7 +250,9 @@ def _is_bare(clause: Clause) -> bool:
         return False
     if any(child.dep_ == "auxpass" for child in clause.head.children):
         return False  # `I got promoted` says it all
-    if clause.head.lemma_ in _TELLS_ALL and clause.head.tag_ == "VBD":
+    if clause.head.tag_ == "VBD" and (
+        clause.head.lemma_ in _TELLS_ALL or (clause.head.lemma_ in _LEAVING and clause.subject.pos_ == "PROPN")
+    ):
         return False
     after = [token for token in clause.tokens if token.i > clause.head.i]
     return not any(
@@ -256,6 +262,8 @@ def _is_bare(clause: Clause) -> bool:
 
 _TELLS_ALL = frozenset({"die", "propose", "retire", "graduate", "elope"})
 """Verbs that say all without an object, of a change that is over."""
+_LEAVING = frozenset({"leave", "quit", "resign"})
+"""Verbs that say it of somebody who is named: `Tom left`."""
 
 
 def _is_misread(token: "Token") -> bool:
@@ -287,10 +295,18 @@ def _copula_score(clause: Clause) -> tuple[float, str]:
         return _IDENTITY, "likes or not"
     if lemma == "dead" and is_first(clause.subject):
         return -2.0, "laughs"
+    is_theirs = _is_of_speaker(clause.subject) or clause.subject.pos_ == "PRON" or clause.subject.text[0].isupper()
+    is_still = any(child.lower_ == "still" for child in clause.head.children)
+    if lemma in _PASSING and complement == clause.tokens[-1] and not (is_theirs or is_still):
+        return -2.0, f"passes ({lemma})"
     is_too = any(child.lower_ == "too" for child in complement.lefts) and not _is_of_speaker(clause.subject)
     if is_too or lemma in _EVALUATIONS or complement.tag_ == "JJS" or lemma in _VAGUE_OBJECTS:
         return -2.0, f"judges ({lemma})"
     return _IDENTITY, f"is {lemma}"
+
+
+_PASSING = word_set("closed open shut empty full dirty wet loud quiet")
+"""What a room or a shop is for the moment: `kitchen is closed`."""
 
 
 def _is_leaving(token: "Token") -> bool:

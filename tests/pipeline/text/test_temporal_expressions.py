@@ -71,6 +71,9 @@ def test_what_is_relative_becomes_a_date(said: str, text: str, time: str) -> Non
         ("It was in June.", "2023-06"),
         ("It was in December.", "2022-12"),
         ("I moved in 2016.", "2016"),
+        ("It expires in April.", "2024-04"),
+        ("It expired in April.", "2023-04"),
+        ("I will be out until 3 March.", "2024-03-03"),
     ],
 )
 def test_what_names_its_date_stays_and_is_known(said: str, time: str) -> None:

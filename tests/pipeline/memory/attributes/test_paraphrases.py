@@ -48,6 +48,7 @@ def test_a_messy_update_retires_the_earlier_message(first: str, second: str) -> 
         ("I'm a nurse", 'he said "I\'m a doctor"'),
         ("I have a cat named Momo", "my friend's cat died"),
         ("I love black coffee", "I also love green tea"),
+        ("I work at Acme", "I also work at Fennel now"),
         ("I work at Acme.", "I'm staying at Hilton."),
         ("I work at Acme.", "I'm eating lunch at Subway."),
         ("I work as a nurse.", "I'm happy at Acme."),
