@@ -291,7 +291,8 @@ async def _facts(data: Path, embedder: Embedder, halves: Sequence[bool]) -> list
         *await _near("facts of one person", embedder, halves),
         *await _near("texts that say several things", embedder, halves, several=True),
         *await _worlds("worlds", embedder, halves),
-        *await _worlds("long worlds", embedder, halves, long=True),
+        *await _worlds("long worlds", embedder, halves, "long"),
+        *await _worlds("further worlds", embedder, halves, "further"),
         *await _changed_lives(embedder),
     ]
 
@@ -314,16 +315,14 @@ async def _changed_lives(embedder: Embedder) -> list[JudgedCollection]:
     ]
 
 
-async def _worlds(
-    name: str, embedder: Embedder, halves: Sequence[bool], *, long: bool = False
-) -> list[JudgedCollection]:
+async def _worlds(name: str, embedder: Embedder, halves: Sequence[bool], part: str = "") -> list[JudgedCollection]:
     """What people said one after another, and questions of four kinds."""
     answered: list[JudgedQuestion] = []
     replaced: list[JudgedQuestion] = []
     near: list[JudgedQuestion] = []
     foreign: list[JudgedQuestion] = []
     for locked in halves:
-        for world in worlds(locked=locked, long=long):
+        for world in worlds(locked=locked, part=part):
             index = await remembered(world.statements, 0, embedder)
             ask = partial(JudgedQuestion, index, request=_DEFAULT, locked=locked)
             answered += [ask(text=text, judge=_rank_judge(str(at))) for text, at in world.answered]

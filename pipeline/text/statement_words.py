@@ -15,6 +15,7 @@ _FOLDER = Path(__file__).parent / "word_lists"
 _WORD = re.compile(r"[\w'\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0d7f\u0e00-\u0e7f]+")
 _CLOCK_TIME = re.compile(r"\b(?:[01]?\d|2[0-3])[:.h][0-5]\d\b(?![.:]\d)")
 _DIGIT = re.compile(r"[\d@]")
+_CAPITALIZED = re.compile(r"[^\W\d_][^ .?!]* +[\"'¿(]*(?!I\b)[A-ZÀ-ÖØ-ÞĄ-ŽΑ-ΩА-ЯЁЄІЇҐ]")
 _OF = frozenset(
     {"of", "de", "da", "do", "di", "del", "della", "van", "von", "của", "meiner", "meines", "unserer", "unseres"}
 )
@@ -134,6 +135,42 @@ def told_relations(text: str) -> frozenset[int]:
     return frozenset[int]().union(*named) if all(named) else frozenset()
 
 
+def names_somebody(question: str) -> bool:
+    """Return whether a question names a relative or friend, or has a capitalized word that does not begin it.
+
+    >>> names_somebody("Where does Sami live?"), names_somebody("Wo wohnt Oma?"), names_somebody("Where is it?")
+    (True, True, False)
+    """
+    return _CAPITALIZED.search(question) is not None or _pattern("relatives").search(_spaced(question)) is not None
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def named_beings(text: str) -> frozenset[str]:
+    """Return the relations and the sorts of animals that a text names.
+
+    >>> named_beings("Notre chatte s'appelle Praline.") == named_beings("What is our cat's name?")
+    True
+    >>> named_beings("What is our dog's name?") & named_beings("Our cat is called Praline.")
+    frozenset()
+    """
+    return frozenset(
+        f"{name} {relation}"
+        for name in ("relatives", "animals")
+        for match in _pattern(name).finditer(_spaced(text))
+        for relation in _relations(name)[match.group().strip()]
+    )
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def has_plan_word(text: str) -> bool:
+    """Return whether a statement says in another language than English that something is a plan or a wish.
+
+    >>> has_plan_word("Nächstes Jahr ziehen wir nach Oslo."), has_plan_word("Wir sind nach Oslo gezogen.")
+    (True, False)
+    """
+    return _pattern("plans").search(_spaced(text)) is not None
+
+
 def asks_about_asker_alone(question: str) -> bool:
     """Return whether a question is about who asks it, names nothing as theirs, and asks for no other person.
 
@@ -208,9 +245,9 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 @cache
-def _relations() -> dict[str, frozenset[int]]:
-    """The relations that each word for a relative may mean; none for words that may mean anybody."""
-    lines, anybody = (_FOLDER / "relatives.txt").read_text("utf-8").casefold().strip().split("\n\n")
+def _relations(name: str = "relatives") -> dict[str, frozenset[int]]:
+    """The relations, or sorts of animals, that each word of a list may mean; none for words that may mean any."""
+    lines, _, anybody = (_FOLDER / f"{name}.txt").read_text("utf-8").casefold().strip().partition("\n\n")
     found: dict[str, set[int]] = {word: set() for word in anybody.split()}
     for relation, line in enumerate(lines.split("\n")):
         for word in line.split():

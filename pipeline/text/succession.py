@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from pipeline.text.analyzer import detect_language, words
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, word_set
-from pipeline.text.statement_words import has_change_word
+from pipeline.text.statement_words import has_change_word, has_plan_word
 
 CACHED_TEXTS = 1024
 _SELF = "I"
@@ -105,6 +105,15 @@ def _ends_something_else(newer: str, older: str) -> bool:
 def is_readable(newer: str, older: str) -> bool:
     """Return whether the language of both statements is known, so that `may_succeed` tells something."""
     return _is_english(newer) and _is_english(older)
+
+
+def tells_of_plan(text: str) -> bool:
+    """Return whether a text speaks, in one of 22 languages, of a plan or a wish.
+
+    >>> tells_of_plan("We might move to the coast one day"), tells_of_plan("Tal vez nos mudemos")
+    (True, True)
+    """
+    return has_plan_word(text) or (_is_english(text) and _UNREAL.search(text) is not None)
 
 
 def tells_of_change(text: str) -> bool:

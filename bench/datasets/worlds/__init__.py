@@ -2,7 +2,8 @@
 
 `?` one statement answers; `>` the newer of two statements answers, the older one did before; `~` names somebody or
 something that the statements are about, and asks what they do not say ("When is Sami's birthday?" after "Sami left in
-May."); `!` is about something else. `long_*.txt` has eight more people, who say sixteen things each, in six languages.
+May."); `!` is about something else. `long_*.txt` has eight more people, who say sixteen things each, in six languages;
+`further_*.txt` eight who say fifteen things each, in seven languages, two of whom are asked about in English.
 """
 
 from dataclasses import dataclass
@@ -22,14 +23,10 @@ class World:
     foreign: list[str]
 
 
-def worlds(*, locked: bool, long: bool = False) -> list[World]:
-    """Return one half of the worlds; `long`: those of people who say sixteen things each."""
-    blocks = (
-        (_FOLDER / f"{'long_' if long else ''}{'locked' if locked else 'open'}.txt")
-        .read_text("utf-8")
-        .strip()
-        .split("\n\n")
-    )
+def worlds(*, locked: bool, part: str = "") -> list[World]:
+    """Return one half of the worlds; `part`: "", "long" or "further"."""
+    name = "_".join(filter(None, (part, "locked" if locked else "open")))
+    blocks = (_FOLDER / f"{name}.txt").read_text("utf-8").strip().split("\n\n")
     return [_parse(block.split("\n")) for block in blocks]
 
 

@@ -69,7 +69,11 @@ class AnalyzedQuery:
         """The highest similarity of each row by the kind of answer that it tells; 1 for a row without a vector."""
         vectors = segment.columns.vectors[rows]
         products = self._without_common_part(segment, cosines(vectors, kind.weights), kind.weights, rows)
-        return np.where(vectors.any(axis=1), kind.max_similarity(products), np.float32(1.0))
+        highest = kind.max_similarity(products)
+        if not self.intent.asks_about_asker and (kind.is_of_anything or self.intent.names_somebody):
+            subjects = self._without_common_part(segment, cosines(vectors, kind.subject), kind.subject, rows)
+            highest = np.minimum(highest, kind.max_similarity_by_subject(subjects, products))
+        return np.where(vectors.any(axis=1), highest, np.float32(1.0))
 
     def neighbor_contribution(self, view: SegmentView[ChunkColumns], rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """A share of the lead that the better of the chunks before and after each row has by cosine; at least 0."""

@@ -22,8 +22,11 @@ from pipeline.text.statement_words import (
     asks_for_number,
     asks_for_person,
     asks_when,
+    named_beings,
+    names_somebody,
     says_time,
 )
+from pipeline.text.succession import tells_of_plan
 from pipeline.text.temporal_expressions import DateRange, resolve_dates
 
 _ASKS_WHEN = re.compile(
@@ -71,6 +74,8 @@ class QueryIntent:
     asks_about_asker_alone: bool = False
     """Whether it does so, and names nothing as the asker's (*Where do I live?*)."""
 
+    names_somebody: bool = False
+    """Whether it names a relative, or has a capitalized word that does not begin it."""
     asks_for_number: bool = False
     """Whether it asks for a phone number, an age, a price or the like."""
     asks_for_person: bool = False
@@ -78,6 +83,10 @@ class QueryIntent:
 
     asked_relations: frozenset[int] = frozenset()
     """The relation of the asker's relative or friend whom it is about (*my wife's job*)."""
+    named_beings: frozenset[str] = frozenset()
+    """The relations and the sorts of animals that it names."""
+    asks_for_plan: bool = False
+    """Whether it speaks of a plan or a wish."""
 
     @classmethod
     def parse(cls, query_text: str, reference_date: date | None = None) -> "QueryIntent":
@@ -94,9 +103,12 @@ class QueryIntent:
             asks_for_several=bool(_ASKS_FOR_SEVERAL.search(query_text)),
             asks_about_asker=asks_about_asker(query_text),
             asks_about_asker_alone=asks_about_asker_alone(query_text),
+            names_somebody=names_somebody(query_text),
             asks_for_number=asks_for_number(query_text),
             asks_for_person=asks_for_person(query_text),
             asked_relations=asked_relations(query_text),
+            named_beings=named_beings(query_text),
+            asks_for_plan=tells_of_plan(query_text),
         )
 
     def date_boost(self, day: date) -> float:

@@ -40,7 +40,8 @@ from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.packed_vectors import unpack
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
-from pipeline.text.statement_words import relative_in_subject, says_number, told_relations
+from pipeline.text.statement_words import named_beings, relative_in_subject, says_number, told_relations
+from pipeline.text.succession import tells_of_plan
 
 _RAISE = 0.01
 """How far a newer statement is put above an older one."""
@@ -86,6 +87,16 @@ def _lower_other_answers(query: AnalyzedQuery, candidates: Candidates, spared: N
             "relative",
             OTHER_RELATIVE_MAX_SIMILARITY,
             lambda text: _is_about_other_relative(text, asked),
+            spared=spared,
+        )
+    named = query.intent.named_beings
+    if named and query.asked_kind and query.asked_kind.is_name:
+        candidates = _lower_short_statements(
+            query,
+            candidates,
+            "otherKind",
+            OTHER_RELATIVE_MAX_SIMILARITY,
+            lambda text: bool(told := named_beings(text)) and named.isdisjoint(told),
             spared=spared,
         )
     if query.intent.asks_for_number:
@@ -158,26 +169,31 @@ def _put_asker_first(query: AnalyzedQuery, candidates: Candidates, comparison: "
 
 
 def _put_telling_first(query: AnalyzedQuery, candidates: Candidates, comparison: "_Comparison") -> Candidates:
-    """Lower a statement that does not tell the kind of answer asked for below an answer that does, if it leads little.
+    """Lower what does not tell the kind of answer asked for below an answer that does, if it leads little; and a plan.
 
     "I'm a dental hygienist in Auckland" before "We moved to Wellington last week": the one is a job, the other a home.
+    "We may move to Napier" is no answer while a home is known.
     """
     answering_score = query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY)
     told = list(zip(comparison.statements, comparison.kind_log_odds, strict=True))
     telling = [
         each
         for each, log_odds in told
-        if log_odds is not None and log_odds > TELLING_LOG_ODDS and each.score >= answering_score
+        if log_odds is not None
+        and log_odds > TELLING_LOG_ODDS
+        and each.score >= answering_score
+        and not tells_of_plan(each.text)
     ]
     lowered: dict[int, float] = {}
-    for other, log_odds in told:
+    for other, log_odds in told if telling else ():
+        is_plan = not query.intent.asks_for_plan and tells_of_plan(other.text)
         passed = [
             each.score
             for each in telling
-            if 0.0 <= other.score - each.score < TELLING_MAX_LEAD
+            if 0.0 <= other.score - each.score < (np.inf if is_plan else TELLING_MAX_LEAD)
             and relative_in_subject(each.text) == relative_in_subject(other.text)
         ]
-        if log_odds is not None and log_odds < NOT_TELLING_LOG_ODDS and passed:
+        if log_odds is not None and (is_plan or log_odds < NOT_TELLING_LOG_ODDS) and passed:
             lowered[other.position] = min(passed) - _RAISE
     return _set_scores(candidates, "otherKind", lowered)
 

@@ -140,6 +140,35 @@ async def test_what_is_told_of_one_relative_is_no_answer_about_another(
     assert (await _found(model, question, (other, own))) == [own]
 
 
+@pytest.mark.parametrize(
+    ("question", "own", "other"),
+    [
+        ("What is my son called?", "My son is called Otto.", "The boat is called Sea Lark."),
+        ("Wie heißt unser Hund?", "Unser Hund heißt Strolch.", "Unsere Katze heißt Mimi."),
+        ("Where does Rosa live?", "Rosa lives in Ghent.", "My uncle Bill lives in Perth."),
+    ],
+)
+async def test_what_is_told_of_one_being_is_no_answer_about_another(question: str, own: str, other: str) -> None:
+    model = E5WithEncoderEmbedder.from_package()
+    assert await _found(model, question, (other,)) == []
+    assert (await _found(model, question, (other, own)))[:1] == [own]
+
+
+@pytest.mark.parametrize(
+    ("question", "home", "plan"),
+    [
+        ("¿Dónde vivo?", "Vivimos en un piso de Carabanchel.", "Quizá el año que viene nos vamos a vivir a Gijón."),
+        ("どこに住んでいますか", "横浜のマンションに住んでいます。", "いつかは北海道に住みたいと思っています。"),
+        ("Where do I live?", "I live in Cork.", "We might live in Galway next year."),
+    ],
+)
+async def test_a_plan_comes_after_what_holds_now(question: str, home: str, plan: str) -> None:
+    model = E5WithEncoderEmbedder.from_package()
+    index = await remembered((home, plan), 0, model)
+    hits = await index.search(await analyze_query(index, model, question), SearchRequest())
+    assert home in hits[0].text
+
+
 TIMES = (
     "I drive a beat-up 2009 Corolla",
     "Anna and I are getting married in June next year",

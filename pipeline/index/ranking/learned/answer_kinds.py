@@ -21,6 +21,12 @@ _MIN_ASKED_LOG_ODDS = 1.0
 """Log-odds from which a question is held to ask for a kind."""
 DOUBTFUL_LOG_ODDS = -1.0
 """Log-odds up to which a statement is held not to tell a kind; there, telling it is as likely as not."""
+_LEAST_SUBJECT_COSINES = (0.17, -1.0, 0.17, -1.0, 0.17, 0.16, 0.14)
+"""Cosine of question and statement without their kind, for each kind, down to which both may be about the same: of the
+questions of open sets that name somebody or something 2 % have a lower one with their answer, and half of the others'
+statements of the kind have. Weddings and deadlines are told of persons and things that the question does not name."""
+_SUBJECT_WIDTH = 0.01
+_BIRTHDAY, _NAME = 0, 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +36,21 @@ class AskedKind:
     probability: float
     weights: Vector
     constant: float
+    subject: Vector
+    """The question's direction without that of the kind: whom or what it is about, of unit length."""
+    least_subject_cosine: float
+    number: int
+    """The place of the kind in `bench.datasets.answer_kinds`."""
+
+    @property
+    def is_name(self) -> bool:
+        """Return whether a name is asked for."""
+        return self.number == _NAME
+
+    @property
+    def is_of_anything(self) -> bool:
+        """Return whether its questions need not name a person to be about something else than the asker."""
+        return self.number in (_BIRTHDAY, _NAME)
 
     def log_odds(self, product: float) -> float:
         """The log-odds that a statement tells the kind, by the product of its direction with the weights."""
@@ -43,6 +64,18 @@ class AskedKind:
         log_odds = products + np.float32(self.constant - DOUBTFUL_LOG_ODDS)
         untold = 1.0 / (1.0 + np.exp(np.minimum(log_odds, 0.0)))
         return np.where(log_odds < 0.0, 1.0 - self.probability * untold, 1.0).astype(np.float32)
+
+    def max_similarity_by_subject(
+        self, subject_products: NDArray[np.float32], products: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """The highest similarity of statements of this kind by whom or what they are about.
+
+        `subject_products`, `products`: of their directions with the subject and with the weights.
+        """
+        shares = np.minimum(products * products / np.float32(self.weights @ self.weights), np.float32(0.99))
+        distances = (subject_products / np.sqrt(1.0 - shares) - self.least_subject_cosine) / _SUBJECT_WIDTH
+        others = 1.0 / (1.0 + np.exp(np.clip(distances, -50.0, 0.0)))
+        return np.where(distances < 0.0, 1.0 - self.probability * others, 1.0).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +94,16 @@ class AnswerKinds:
         if log_odds[best] < _MIN_ASKED_LOG_ODDS:
             return None
         probability = float(1.0 / (1.0 + np.exp(-log_odds[best])))
-        return AskedKind(probability, self.statements[best], float(self.statement_constants[best]))
+        weights = self.statements[best]
+        subject = direction - (direction @ weights) / (weights @ weights) * weights
+        return AskedKind(
+            probability,
+            weights,
+            float(self.statement_constants[best]),
+            subject / max(float(np.sqrt(subject @ subject)), 1e-6),
+            _LEAST_SUBJECT_COSINES[best],
+            best,
+        )
 
 
 @cache

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pipeline.index.ranking.learned.answer_kinds import DOUBTFUL_LOG_ODDS
 from pipeline.text.statement_words import adds_to_others, relative_in_subject
-from pipeline.text.succession import is_readable, may_succeed, tells_of_change
+from pipeline.text.succession import is_readable, may_succeed, tells_of_change, tells_of_plan
 
 LEAST_LOG_ODDS = 1.0
 """Log-odds from which the newer one answers: three of four pairs learned from that replace the older one reach it, and
@@ -110,7 +110,7 @@ def answers_instead(pair: StatementPair) -> bool:
         odds += _weighed(_MARK_WEIGHTS, word_marks(pair))
     if odds < _CHANGE_LOG_ODDS:
         return False
-    if adds_to_others(pair.newer) and not adds_to_others(pair.older):
+    if any(tells(pair.newer) and not tells(pair.older) for tells in (adds_to_others, tells_of_plan)):
         return False
     least = _LEAST_READ_LOG_ODDS if is_readable(pair.newer, pair.older) else LEAST_LOG_ODDS
     return odds >= least or _is_said_to_change(pair)

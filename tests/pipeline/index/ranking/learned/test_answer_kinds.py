@@ -32,6 +32,16 @@ def test_a_question_that_hardly_asks_for_a_kind_limits_less() -> None:
     assert sure.max_similarity(other) < unsure.max_similarity(other)
 
 
+def test_a_statement_of_the_kind_about_something_else_is_limited() -> None:
+    asked = KINDS.asked_for(np.array([0.8, 0.6], np.float32))
+    assert asked is not None
+    about_same, about_other = np.array([[0.6, 0.8], [1.0, 0.0]], np.float32)
+    directions = np.stack([about_same, about_other])
+    same, other = asked.max_similarity_by_subject(directions @ asked.subject, directions @ asked.weights)
+    assert same == 1.0
+    assert other < 0.3
+
+
 @pytest.mark.parametrize("embedder", [E5_NAME, E5_WITH_ENCODER_NAME])
 def test_the_shipped_kinds_do_not_depend_on_the_language(embedder: str) -> None:
     calibration = calibration_for(embedder)
