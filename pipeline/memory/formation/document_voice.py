@@ -52,8 +52,10 @@ class Passage:
 _MINUTES = re.compile(
     r"\s*#* *(?:minutes|meeting notes|notes from the meeting|protocol)\b"
     r"(?= *(?:\n|\Z|[:,(\u2013\u2014-]|\w+day\b|(?:of|from|for|on) (?!my\b))|[^.!?\n]{0,60}\d)|"
-    r"\s*#* *(?:(?:besprechungs|sitzungs)?protokoll|acta de|compte[ -]rendu|proc\u00e8s-verbal|verbale|ata d[aeo]|"
-    r"notulen|"
+    r"\s*#* *(?:(?:besprechungs|sitzungs)?protokoll?|acta de|compte[ -]rendu|proc\u00e8s-verbal|verbale|ata d[aeo]|"
+    r"notulen|verslag|note d(?:i|el|ella) (?:riunione|visita)|notas d[ae] (?:la )?reuni\S+|protok\u00f3\u0142|notatka|"
+    r"z\u00e1pis|\u043f\u0440\u043e\u0442\u043e\u043a\u043e\u043b|\u0645\u062d\u0636\u0631|\ud68c\uc758\ub85d|"
+    r"\u4f1a\u8bae\u7eaa\u8981|"
     r"\u8b70\u4e8b\u9332|(?:\u6253\u3061\u5408\u308f\u305b|\u4f1a\u8b70)\u30e1\u30e2)[^.!?\n]{0,60}(?:\n|\Z)|"
     r"(?:[^\n]*\n){0,4}[*_# ]*(?:(?:attendees|participants|in attendance|anwesend|teilnehmer|asistentes|presentes|"
     r"pr\u00e9sents|presenti|aanwezig)[*_]*:|\u53c2\u52a0\u8005[:\uff1a]|present[*_]*:(?=[^\n.]*(?:,|\n)))",
@@ -147,6 +149,15 @@ def _named_in(text: str, said: Utterance) -> str | None:
     named = _INSTITUTION.match(text.lstrip())
     is_institution = named is not None and _INSTITUTIONS.search(named["name"]) and _PUBLIC.search(text)
     return _TITLES.sub("", named["name"]) if named is not None and is_institution else None
+
+
+def is_title(line: str) -> bool:
+    """Return whether a line is the title of minutes.
+
+    >>> is_title("Compte rendu du 24 novembre"), is_title("Le lancement est le 3 mars")
+    (True, False)
+    """
+    return _MINUTES.fullmatch(line) is not None
 
 
 def team_of(said: Utterance) -> str | None:

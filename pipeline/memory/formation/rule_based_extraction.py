@@ -9,7 +9,7 @@ from itertools import chain, islice
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.formation.answers import answered
-from pipeline.memory.formation.document_voice import Passage, find_passages, is_planted, may_be_users, team_of
+from pipeline.memory.formation.document_voice import Passage, find_passages, is_planted, is_title, may_be_users, team_of
 from pipeline.memory.formation.introductions import assigned, separate_statements
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.instructions import to_be_remembered
@@ -147,7 +147,7 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
         said = to_be_remembered(sentence.text) if passage.is_speech else sentence.text
         answers = answered(asked, said)
         is_done = passage.utterance.text[: sentence.start].lower().endswith("[x] ")
-        if is_done and passage.utterance.speaker == TEAM:
+        if passage.utterance.speaker == TEAM and (is_done or is_title(sentence.text)):
             continue
         tasks = assigned(said) if passage.utterance.speaker == TEAM else []
         separate = tasks or ([] if answers or not passage.is_speech else separate_statements(said))

@@ -20,7 +20,9 @@ from pipeline.memory.grammar.third_person import Referents, render_clause
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, Worth, worth
 from pipeline.memory.languages.profiles import (
     QUESTION_MARK,
+    LanguageProfile,
     detect_language,
+    is_doubtful,
     is_permanent,
     states_personal_fact,
 )
@@ -57,7 +59,8 @@ _IDENTITY = re.compile(
 )
 """What somebody calls their own, whatever the parser takes the value for: `my favourite food is grilled sardines`."""
 _NO_SENTENCE = re.compile(
-    r" = |^[\w ./-]{2,25}: ?[\W\d_]*$|^[A-Z][a-z ]{2,20}: (?:[A-Z][\w.-]*(?: \([\w ]+\))?[, ]*)+$|"
+    r" = |^[\w ./-]{2,25}: ?[\W\d_]*$|^[^\W\d_a-z]\w{2,20}: (?:[^,:]{2,40}, ){2}|"
+    r"^[A-Z][a-z ]{2,20}: (?:[A-Z][\w.-]*(?: \([\w ]+\))?[, ]*)+$|"
     r"^(?:[A-Z][\w.-]*,? )+[A-Z][\w-]*, [A-Z][\w-]*$"
 )
 """Fields and lists of names in any language."""
@@ -82,11 +85,12 @@ class DetectedFact:
 
 @dataclass(slots=True)
 class Discourse:
-    """Referents of the next sentence: whom he or she means, the place that is `there`, and the day that is the same."""
+    """Referents of the next sentence: who `he` or `she` is, the place `there`, the same day; and its language."""
 
     person: str | None = None
     place: str | None = None
     day: date | None = None
+    language: LanguageProfile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +113,15 @@ def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_M
     requested = [_stated_as_such(said, _prepare(said)) for said in sentences]
     prepared = [text for text, _ in requested]
     stated = [fact for _, fact in requested]
-    english = [text if _is_parsable(text) and detect_language(text) is None else "" for text in prepared]
+    said_in = [(said, *_with_language(said, text)) for said, text in zip(sentences, prepared, strict=True)]
+    english = [text if _is_parsable(text) and language is None else "" for _, text, language in said_in]
     if not any(english):
-        found = [_unparsed_facts(said, text) for said, text in zip(sentences, prepared, strict=True)]
+        found = [_unparsed_facts(said, text, language) for said, text, language in said_in]
     else:
         with parsed(english) as docs:
             found = [
-                _sentence_facts(said, text, doc, min_worth)
-                for said, text, doc in zip(sentences, prepared, docs, strict=True)
+                _sentence_facts(said, text, doc, min_worth) if doc.text else _unparsed_facts(said, text, language)
+                for (said, text, language), doc in zip(said_in, docs, strict=True)
             ]
     return [facts if fact is None else [*facts, fact] for facts, fact in zip(found, stated, strict=True)]
 
@@ -135,14 +140,22 @@ def _stated_as_such(said: SaidSentence, text: str) -> tuple[str, DetectedFact | 
     return rest, None if asked is None else DetectedFact(asked, is_static=True)
 
 
-def _unparsed_facts(said: SaidSentence, text: str) -> list[DetectedFact]:
+def _with_language(said: SaidSentence, text: str) -> tuple[str, LanguageProfile | None]:
+    """Return a sentence and its language, None for English; in doubt it goes on in that of the one before."""
+    found, before = detect_language(text), said.discourse.language
+    if found is None and before is not None and is_doubtful(said.text):
+        return normalize_message(said.text, said.context, is_speech=False), before
+    if found is None or text.count(" ") > 1:
+        said.discourse.language = found
+    return text, found
+
+
+def _unparsed_facts(said: SaidSentence, text: str, language: LanguageProfile | None) -> list[DetectedFact]:
     said.discourse.person = None
-    return _foreign_fact(said, text)
+    return _foreign_fact(said, text, language)
 
 
 def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float) -> list[DetectedFact]:
-    if not doc.text:
-        return _unparsed_facts(said, text)
     if len(_FIELDS.findall(said.text)) > 1 or (said.context.is_speech and _IRONY.search(said.text)):
         said.discourse.person = None
         return []
@@ -179,14 +192,16 @@ def _is_parsable(text: str) -> bool:
     return bool(text) and " " in text and not text.endswith(":") and "://" not in text
 
 
-def _foreign_fact(said: SaidSentence, text: str) -> list[DetectedFact]:
-    profile = detect_language(text)
+def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile | None) -> list[DetectedFact]:
     # The mark of a question is gone from a message that is made ready for the parser.
     if profile is None or _NO_SENTENCE.search(text) or not said.context.is_speech or QUESTION_MARK.search(said.text):
         return []
     stated = profile.without_opening(text).rstrip(_END)
     is_introduction = profile.is_introduction(stated)
-    if not (is_introduction or states_personal_fact(stated, profile, is_note=said.context.is_note)):
+    if not (
+        is_introduction
+        or states_personal_fact(stated, profile, is_note=said.context.is_note, is_minutes=said.context.is_group)
+    ):
         return []
     said_by = "" if said.context.is_group else f"{said.context.speaker_name}: "
     return [

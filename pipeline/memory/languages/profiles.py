@@ -25,7 +25,7 @@ from pipeline.memory.languages.english import english_words
 from pipeline.text.analyzer import detect_language as text_language
 from pipeline.text.analyzer import words as folded_words
 from pipeline.text.english_verbs import is_finite, is_third_person, word_set
-from pipeline.text.statement_words import has_change_word, tells_of_own
+from pipeline.text.statement_words import has_change_word, says_time, tells_of_own
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 6, 300
 """Characters of a sentence."""
@@ -42,6 +42,8 @@ _CODES = {"german": "de", "french": "fr", "spanish": "es"}
 _PROFILED = frozenset({"english", "catalan", *_CODES})
 QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf")
 _COLON = re.compile("[:\uff1a]\\s*$")
+_FIGURE = re.compile(r"\d\d|\d\.? ?[^\W\d]{2,}")
+"""A number of something, as opposed to the number of a room."""
 _PREPOSITION_CHARS = 2
 """Letters of a word that joins a part of an introduction to the one before: `de Sevilla`."""
 _MIN_CJK_TRAIT_CHARS = 3
@@ -132,8 +134,9 @@ def detect_language(text: str) -> LanguageProfile | None:
     if words and _LATIN.search(text) is None:
         return _other(text)
     english = sum(word in _ENGLISH or is_third_person(word) for word in words)
-    best = max((profiles["de"], profiles["fr"], profiles["es"]), key=lambda known: _common(known, words))
+    best = max((profiles["de"], profiles["fr"], profiles["es"]), key=lambda known: _likelihood(known, words, text))
     common = _common(best, words)
+    is_accented = english <= 1 and any(not word.isascii() and word.islower() for word in _WORD.findall(text))
     if english <= 1 and not any(is_finite(word) for word in words if word not in _ENGLISH):
         language = text_language(folded_words(text), text)
         code = _CODES.get(language, "other")
@@ -141,11 +144,30 @@ def detect_language(text: str) -> LanguageProfile | None:
             return profiles[code]
         if language not in _PROFILED:
             return _other(text)
-        if common <= english and _names_speaker(profiles["other"], text):
+        is_best = common > 0 and _names_speaker(best, text)
+        if common <= max(english, 1) and not is_best and _names_speaker(profiles["other"], text):
             return _other(text)
-    elif profiles["other"].asks.match(text) and text_language(folded_words(text), text) not in _PROFILED:
+    elif text_language(folded_words(text), text) not in _PROFILED and (
+        profiles["other"].asks.match(text) or (english == 0 and _names_speaker(profiles["other"], text))
+    ):
         return _other(text)  # `wat is de beste bakker in Gent`
-    return best if common > english or (0 < common == english and _names_speaker(best, text)) else None
+    is_foreign = is_accented or _names_speaker(best, text)
+    return best if common > english or (0 < common == english and is_foreign) else None
+
+
+def is_doubtful(text: str) -> bool:
+    """Return whether a text has hardly a word by which it is English: `koffie is op`.
+
+    >>> is_doubtful("koffie is op"), is_doubtful("coffee is for us")
+    (True, False)
+    """
+    words = [word.lower() for word in _WORD.findall(text)]
+    others = [word for word in words if word not in _ENGLISH]
+    return len(words) - len(others) <= 1 and not any(map(is_finite, others))
+
+
+def _likelihood(profile: LanguageProfile, words: Iterable[str], text: str) -> tuple[int, int]:
+    return _common(profile, words), len(profile.own.findall(text))
 
 
 def _other(text: str) -> LanguageProfile:
@@ -170,8 +192,11 @@ def _names_speaker(profile: LanguageProfile, text: str) -> bool:
     return any(match[0].lower() not in _ENGLISH | _UNSURE for match in profile.own.finditer(text))
 
 
-def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool) -> bool:
-    """Return whether a non-English sentence states something about its speaker, or in a note what has changed."""
+def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool, is_minutes: bool = False) -> bool:
+    """Return whether a non-English sentence states something about its speaker, or in a note what has changed.
+
+    In minutes also what has a time or a number.
+    """
     plain = text.rstrip(_END)
     least = MIN_SENTENCE_CHARS if plain.isascii() else _MIN_CJK_SENTENCE_CHARS
     if not least <= len(plain) <= MAX_SENTENCE_CHARS or _COLON.search(plain):
@@ -180,6 +205,7 @@ def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool) 
         return False
     is_own = profile.own.search(plain) is not None
     is_noted = is_note and (has_change_word(plain) or tells_of_own(plain) or _names_own(plain))
+    is_noted = is_noted or (is_minutes and " " in plain and (says_time(plain) or _FIGURE.search(plain) is not None))
     return (is_own or is_noted) and profile.hedges.search(plain) is None
 
 

@@ -25,6 +25,9 @@ def texts(document: str) -> list[str]:
         ("昨日、京都へ行きました。", "User: 昨日、京都へ行きました", False),
         ("我住在北京。", "User: 我住在北京", True),
         ("Ich lebe in Mainz", "User: Ich lebe in Mainz", True),
+        ("me mudé a Cali", "User: me mudé a Cali", False),
+        ("nie jem glutenu", "User: nie jem glutenu", True),
+        ("Je vous informe que ma fille est allergique au lait.", "User: ma fille est allergique au lait", False),
         ("Tenemos dos gatos.", "User: Tenemos dos gatos", False),
         ("Uczę się hiszpańskiego.", "User: Uczę się hiszpańskiego", True),
         ("İşe otobüsle gidiyorum.", "User: İşe otobüsle gidiyorum", False),
@@ -63,6 +66,8 @@ def test_personal_statements_are_kept_verbatim(sentence: str, kept: str, static:
         "Gdzie mieszkam",
         "Ile mamy kotów?",
         "Waar woon ik?",
+        "ben moe",
+        "tengo hambre",
         "Где я живу",
         "何時に起きる\uff1f",
         "我对什么过敏\uff1f",
@@ -170,3 +175,8 @@ def test_another_job_or_number_or_what_is_over_ends_what_was_said(before: str, a
 def test_a_changed_fact_ends_no_other_that_shares_only_have() -> None:
     age, car = extract_facts("Hola, soy Inés, tengo 41 años")[1], extract_facts("Ya no tengo coche, lo vendí")[0]
     assert find_contradiction(car.attributes, age.attributes) is None
+
+
+def test_minutes_tell_what_has_a_day_or_a_number_and_go_on_in_their_language() -> None:
+    minutes = "Verslag overleg\n- Anna werkt niet meer op vrijdag\n- het budget is 40 duizend euro\n- koffie is op"
+    assert texts(minutes) == ["Anna werkt niet meer op vrijdag", "het budget is 40 duizend euro"]
