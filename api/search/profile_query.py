@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from weakref import ref
 
+import numpy as np
+
 from pipeline.columns import to_microseconds
 from pipeline.errors import NotReadyError
 from pipeline.index.namespace_index import NamespaceIndex
@@ -153,16 +155,18 @@ class ProfileQuery:
             [memory.vector for memory in memories],
             [memory.text for memory in memories],
         )
+        vectors = np.stack([memory.vector for memory in memories]) if memories else np.zeros((0, 0), np.float32)
+        log_odds = self.profiles.lasting_statements.log_odds(vectors).tolist()
         facts = [
             SectionFact(
                 memory.id,
                 memory.text,
                 parse_valid_time_ms(memory.updated_at, memory.date),
-                is_lasting(memory.text, is_static=memory.is_static),
+                is_lasting(memory.text, is_static=memory.is_static, log_odds=odds),
                 worth=memory.worth,
                 buckets=names,
             )
-            for memory, names in zip(memories, buckets, strict=True)
+            for memory, names, odds in zip(memories, buckets, log_odds, strict=True)
         ]
         return build_profile(facts, definitions, to_microseconds(moment) // 1000, self.profiles.max_tokens)
 

@@ -18,6 +18,8 @@ MAX_TRANSIENT_AGE_DAYS = 7
 """The same for moods, colds and what is said of a day."""
 MIN_SUBJECT_SHARE = 0.25
 """Share of a namespace's facts from which a person is one of its subjects."""
+_RULES_LOG_ODDS = 0.85
+"""What the rules for English count beside a vector, as learned with its weights (`bench.lasting_statements`)."""
 _VERB_DISTANCE = 9
 """Words within which the verb of a fact is looked for."""
 _BIOGRAPHY = re.compile(
@@ -87,23 +89,40 @@ _INNER_NAME = re.compile(rf"(?<= )\(?({_CAPITAL}[\w'-]+)")
 _THINGS = frozenset({"The", "A", "An", "This", "That", "My", "Our", "His", "Her", "Their"})
 
 
-@lru_cache(maxsize=65_536)
-def is_lasting(text: str, *, is_static: bool) -> bool:
+def is_lasting(text: str, *, is_static: bool, log_odds: float = 0.0) -> bool:
     """Return whether a fact belongs among those that last: identity, habits, conditions, possessions.
+
+    `log_odds`: what `LastingStatements` says of its vector; 0: nothing.
 
     >>> is_lasting("User is 29", is_static=False), is_lasting("User has an exam on May 12", is_static=True)
     (True, False)
     """
-    if _UNTIL.search(text):
+    if _has_end(text):
         return False
-    if _BIOGRAPHY.search(text):
+    if log_odds and is_foreign(text):
+        return log_odds > 0
+    return log_odds + (_RULES_LOG_ODDS if _lasts_by_rules(text, is_static=is_static) else -_RULES_LOG_ODDS) > 0
+
+
+def is_foreign(text: str) -> bool:
+    """Return whether a fact is in the words of its speaker, in a language without rules."""
+    return _FOREIGN.match(text) is not None
+
+
+@lru_cache(maxsize=65_536)
+def _has_end(text: str) -> bool:
+    """Return whether a fact names the day on which it is over."""
+    if _UNTIL.search(text) or is_foreign(text) or _BIOGRAPHY.search(text):
+        return _UNTIL.search(text) is not None
+    return _DATED.search(text) is not None and _OPEN_END.search(text) is None
+
+
+@lru_cache(maxsize=65_536)
+def _lasts_by_rules(text: str, *, is_static: bool) -> bool:
+    if is_static or _BIOGRAPHY.search(text):
         return True
-    if _FOREIGN.match(text):
-        return is_static or (relative_in_subject(text) != "" and not has_change_word(text))
-    if _DATED.search(text) and not _OPEN_END.search(text):
-        return False
-    if is_static:
-        return True
+    if is_foreign(text):
+        return relative_in_subject(text) != "" and not has_change_word(text)
     return _PASSING.search(text) is None and (_ENDURING.search(text) is not None or _is_habit(text))
 
 

@@ -18,6 +18,7 @@ from pipeline.profile.bucket_classifier import (
     build_classifier,
     effective_buckets,
 )
+from pipeline.profile.lasting_statements import read_lasting_statements
 from pipeline.profile.profile_sections import (
     DEFAULT_MAX_TOKENS,
     ProfileSnapshot,
@@ -93,6 +94,7 @@ class ProfileCache:
     ) -> None:
         """`max_tokens`: of static and dynamic facts together."""
         self.max_tokens = max_tokens
+        self.lasting_statements = read_lasting_statements(embedder.name)
         self._memories = memories
         self._catalog = catalog
         self._embedder = embedder
@@ -143,7 +145,7 @@ class ProfileCache:
         return classified
 
     async def empty_state(self, bucket_definitions: Mapping[str, str]) -> ProfileState:
-        return ProfileState((await self._classifier_for(bucket_definitions)).classifier)
+        return ProfileState((await self._classifier_for(bucket_definitions)).classifier, self.lasting_statements)
 
     def _previous_snapshot(self, entry: _CacheEntry) -> ProfileSnapshot | None:
         """Return the snapshot before a change of buckets, while a large namespace is reclassified.

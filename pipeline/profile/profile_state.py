@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from pipeline.columns import from_microseconds, to_microseconds
 from pipeline.memory.versioning.fact_comparison import parse_valid_time
+from pipeline.packed_vectors import unpack
 from pipeline.profile.bucket_classifier import BucketClassifier
 from pipeline.profile.fact_relevance import is_lasting
+from pipeline.profile.lasting_statements import NOTHING_LEARNED, LastingStatements
 from pipeline.profile.profile_sections import MAX_FACTS_PER_SECTION, SectionFact, static_priorities, static_priority
 from pipeline.rows import MemoryColumns, MemoryRow, StringColumn
 
@@ -110,8 +112,9 @@ class ScoredFacts:
 class ProfileState:
     """Facts by id, and the sections that hold them."""
 
-    def __init__(self, classifier: BucketClassifier) -> None:
+    def __init__(self, classifier: BucketClassifier, lasting_statements: LastingStatements = NOTHING_LEARNED) -> None:
         self._classifier = classifier
+        self._lasting_statements = lasting_statements
         self._bucket_names_by_membership: dict[bytes, frozenset[str]] = {}
         self.facts: dict[str, SectionFact] = {}
         self.sections = {name: SectionTopK() for name in (STATIC, DYNAMIC, *classifier.names)}
@@ -131,10 +134,12 @@ class ProfileState:
         for id_ in latest:
             self._remove(id_)
         current = [row for row in latest.values() if row is not None and row.is_active and row.in_profile]
-        membership = self._classifier.classify_facts([row.vector for row in current], [row.terms for row in current])
-        for row, bucket_flags in zip(current, membership, strict=True):
+        vectors = [row.vector for row in current]
+        membership = self._classifier.classify_facts(vectors, [row.terms for row in current])
+        log_odds = self._lasting_statements.log_odds(np.stack(vectors)).tolist() if vectors else []
+        for row, bucket_flags, odds in zip(current, membership, log_odds, strict=True):
             valid_time_ms = parse_valid_time_ms(to_microseconds(row.updated_at), row.date or "")
-            lasting = is_lasting(row.text, is_static=row.is_static)
+            lasting = is_lasting(row.text, is_static=row.is_static, log_odds=odds)
             names = self._bucket_names(bucket_flags)
             fact = SectionFact(row.id, row.text, valid_time_ms, lasting, row.sources, row.worth, names)
             priority = static_priority(row.text, len(row.sources), valid_time_ms, row.worth)
@@ -144,7 +149,8 @@ class ProfileState:
         """Score the memories that a profile may show, for `add_batches`."""
         rows = np.flatnonzero(columns.is_latest & ~columns.forgotten & columns.in_profile)
         valid_times_ms, is_static = _valid_times_ms(columns, rows), columns.is_static[rows]
-        lasting = map(_is_lasting, columns.texts.take(rows), is_static.tolist())
+        log_odds = self._lasting_statements.log_odds(unpack(columns.vectors[rows]))
+        lasting = map(_is_lasting, columns.texts.take(rows), is_static.tolist(), log_odds.tolist())
         is_static = np.fromiter(lasting, np.bool_, len(rows))
         scores = valid_times_ms.copy()
         scores[is_static] = static_priorities(
@@ -216,8 +222,8 @@ class ProfileState:
         return fact.id in self.sections[section] or any(fact.id in self.sections[name] for name in fact.buckets)
 
 
-def _is_lasting(text: str, is_static: bool) -> bool:
-    return is_lasting(text, is_static=is_static)
+def _is_lasting(text: str, is_static: bool, log_odds: float) -> bool:
+    return is_lasting(text, is_static=is_static, log_odds=log_odds)
 
 
 def _valid_times_ms(columns: MemoryColumns, rows: NDArray[np.intp]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Profiles of twenty small worlds, judged line by line: `python -m tests.pipeline.profile.profile_worlds_benchmark`.
+"""Profiles of thirty small worlds, judged line by line: `python -m tests.pipeline.profile.profile_worlds_benchmark`.
 
 Each world is the documents of one person with facts that its profile must show and words that it must not.
 `judged.json` has the lines that somebody read, true where they belong into a prompt; lines that nobody read
@@ -10,14 +10,16 @@ import asyncio
 import json
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bench.datasets import profiles
 from pipeline.columns import to_microseconds
+from pipeline.models import open_embedder
 from pipeline.profile.bucket_classifier import NO_BUCKETS
+from pipeline.profile.lasting_statements import read_lasting_statements
 from pipeline.profile.profile_sections import ProfileSnapshot, build_profile
 from pipeline.profile.profile_state import ProfileState
 from tests.support.memory_harness import MemoryHarness
@@ -61,8 +63,11 @@ async def profile_of(world: dict[str, Any]) -> ProfileSnapshot:
         row = await harness.write_document(f"{number}", document["text"], date=f"{document['date']}T10:00:00Z")
         row = await harness.update_row(row, type=document.get("type", "text"))
         await harness.relate.handle(await harness.extract(row))
-    state = ProfileState(NO_BUCKETS)
-    state.apply_changes([(row.id, row) for row in harness.memories.rows])
+    rows = harness.memories.rows
+    embedder = open_embedder("e5-encoder")
+    vectors = await embedder.embed_documents([row.text for row in rows])
+    state = ProfileState(NO_BUCKETS, read_lasting_statements(embedder.name))
+    state.apply_changes([(row.id, replace(row, vector=vector)) for row, vector in zip(rows, vectors, strict=True)])
     now = datetime.fromisoformat(world["now"]).replace(tzinfo=UTC)
     return build_profile(state.facts.values(), [], to_microseconds(now) // 1000)
 
@@ -96,11 +101,15 @@ def main() -> None:
     options = argparse.ArgumentParser(
         prog="python -m tests.pipeline.profile.profile_worlds_benchmark", description=__doc__
     )
-    options.add_argument("--split", choices=["dev", "locked", "further, open", "further, locked"])
+    options.add_argument(
+        "--split", choices=["dev", "locked", "further, open", "further, locked", "third, open", "third, locked"]
+    )
     options.add_argument("--lines", action="store_true", help="print every line with its judgement")
     chosen = options.parse_args()
     worlds = [
-        world for name in ("worlds", "worlds_further") for world in json.loads((WORLDS / f"{name}.json").read_text())
+        world
+        for name in ("worlds", "worlds_further", "worlds_third")
+        for world in json.loads((WORLDS / f"{name}.json").read_text())
     ]
     judged = json.loads((WORLDS / "judged.json").read_text())
     table, total = [], ProfileScore()
