@@ -3,7 +3,7 @@
 Writes `e5_answer_kinds.npy` and `e5_with_encoder_answer_kinds.npy` in `pipeline/index/ranking/learned` from
 `bench.datasets.answer_kinds`: a logistic regression for each kind against all others, of questions and of statements.
 People say several things at once, so it learns from as many texts of two or three statements as well: such a text
-tells each of their kinds.
+tells each of their kinds. And it learns from the memories of single statements, which begin otherwise ("User: …").
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from bench.datasets.answer_kinds import answer_kinds
 from bench.logistic_regression import fit_logistic
 from pipeline.index.ranking.learned.answer_kinds import E5_KINDS_FILE, E5_WITH_ENCODER_KINDS_FILE
 from pipeline.index.ranking.ranking_parameters import calibration_for
+from pipeline.memory.formation.rule_based_extraction import extract_facts
 from pipeline.models import open_embedder
 from pipeline.ports import Embedder
 from pipeline.text.analyzer import detect_language, words
@@ -47,7 +48,8 @@ async def _learn_file(embedder: Embedder, path: Path) -> None:
         np.stack([common.query_direction(await embedder.embed_query(text)) for text in texts]) for texts, _ in kinds
     ]
     told = [(text, {kind}) for kind, (_, texts) in enumerate(kinds) for text in texts]
-    told += list(compound_texts(told))
+    memories = [(fact.text, kinds) for text, kinds in told for fact in extract_facts(text)]
+    told += [*compound_texts(told), *memories]
     statements = common.directions_of(np.stack(await embedder.embed_documents([text for text, _ in told])))
     asked = [{kind} for kind, own in enumerate(questions) for _ in own]
     count = len(kinds) - 1

@@ -16,9 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.datasets.answered import answered_statements
+from bench.datasets.changed_lives import changed_lives
 from bench.datasets.messy_pairs import messy_pairs
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, paraphrases
 from bench.datasets.successions import successions
+from bench.datasets.worlds import PARTS as WORLDS
+from bench.datasets.worlds import worlds
 from bench.logistic_regression import fit_logistic
 from pipeline.index.ranking.learned.newer_statement import (
     LEAST_LOG_ODDS,
@@ -77,7 +80,7 @@ def main() -> None:
     examples = asyncio.run(_examples())
     weights = _learn(examples)
     print(f"_BIAS = {weights[0]:.2f}")
-    parts = (("_MEASURE_WEIGHTS", weights[1:-6]), ("_KIND_WEIGHTS", weights[-6:-4]), ("_MARK_WEIGHTS", weights[-4:]))
+    parts = (("_MEASURE_WEIGHTS", weights[1:-7]), ("_KIND_WEIGHTS", weights[-7:-4]), ("_MARK_WEIGHTS", weights[-4:]))
     for name, part in parts:
         print(f"{name} = ({', '.join(f'{weight:.2f}' for weight in part)})")
     for source in dict.fromkeys(example.source for example in examples):
@@ -147,6 +150,17 @@ def _namespaces() -> Iterator[Namespace]:
         )
         yield from _fact_namespaces("paraphrases", [(fact, [question]) for fact, question in half.facts])
     yield from _fact_namespaces("answered", answered_statements())
+    for part in WORLDS:
+        for world in worlds(locked=False, part=part):
+            said = world.statements
+            answers = [Asked(question, said[at]) for question, at in world.answered]
+            yield Namespace(
+                "worlds", said, answers + [Asked(q, said[new], said[old]) for q, new, old in world.replaced]
+            )
+    for life in changed_lives():
+        some = [pair for pair, locked in life if not locked]
+        asked = [Asked(p.question, p.newer, p.older) if p.replaces else Asked(p.question, p.older) for p in some]
+        yield Namespace("changed lives", [*(pair.older for pair in some), *(pair.newer for pair in some)], asked)
 
 
 def _messy_namespaces() -> Iterator[Namespace]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
+PARTS = ("", "long", "further")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class World:
 
 
 def worlds(*, locked: bool, part: str = "") -> list[World]:
-    """Return one half of the worlds; `part`: "", "long" or "further"."""
+    """Return one half of the worlds; `part`: one of `PARTS`."""
     name = "_".join(filter(None, (part, "locked" if locked else "open")))
     blocks = (_FOLDER / f"{name}.txt").read_text("utf-8").strip().split("\n\n")
     return [_parse(block.split("\n")) for block in blocks]

@@ -1,6 +1,6 @@
 """Second-stage ranking of the candidates: features of their text and date, and links of memories to chunks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import TypeGuard
@@ -76,34 +76,31 @@ def _lower_other_answers(query: AnalyzedQuery, candidates: Candidates, spared: N
 
     `spared`: rows that replaced an answer, and so are one, though they may tell no number or job.
     """
-    if query.intent.asks_about_asker_alone:
-        candidates = _lower_short_statements(
-            query, candidates, "relative", RELATIVE_MAX_SIMILARITY, relative_in_subject, spared=spared
-        )
-    if asked := query.intent.asked_relations:
-        candidates = _lower_short_statements(
-            query,
-            candidates,
-            "relative",
-            OTHER_RELATIVE_MAX_SIMILARITY,
-            lambda text: _is_about_other_relative(text, asked),
-            spared=spared,
-        )
-    named = query.intent.named_beings
-    if named and query.asked_kind and query.asked_kind.is_name:
-        candidates = _lower_short_statements(
-            query,
-            candidates,
-            "otherKind",
-            OTHER_RELATIVE_MAX_SIMILARITY,
-            lambda text: bool(told := named_beings(text)) and named.isdisjoint(told),
-            spared=spared,
-        )
-    if query.intent.asks_for_number:
-        candidates = _lower_short_statements(
-            query, candidates, "noNumber", NO_NUMBER_MAX_SIMILARITY, _lacks_number, spared=spared
-        )
+    for factor, max_similarity, is_other in _other_answers(query):
+        highest = query.calibration.raw_score_at(max_similarity)
+        above = np.flatnonzero((candidates.scores > highest) & ~spared).tolist()
+        texts = {at: text for at in above if len(text := candidates.text(at)) <= NEWER_MAX_CHARS}
+        lowered = {at: highest for at, text in texts.items() if is_other(text)}
+        candidates = _set_scores(candidates, factor, lowered)
     return _lower_other_kinds(query, candidates, spared)
+
+
+def _other_answers(query: AnalyzedQuery) -> Iterator[tuple[ScoreFactor, float, Callable[[str], object]]]:
+    """Yield the highest similarity of a short statement that a function tells to be no answer to the question."""
+    intent, kind = query.intent, query.asked_kind
+    if intent.asks_about_asker_alone:
+        yield "relative", RELATIVE_MAX_SIMILARITY, relative_in_subject
+    if asked := intent.asked_relations:
+        yield "relative", OTHER_RELATIVE_MAX_SIMILARITY, lambda text: _is_about_other_relative(text, asked)
+    if (named := intent.named_beings) and kind is not None and kind.is_name:
+        yield "otherKind", OTHER_RELATIVE_MAX_SIMILARITY, lambda text: _names_others(text, named)
+    if intent.asks_for_number:
+        yield "noNumber", NO_NUMBER_MAX_SIMILARITY, lambda text: not says_number(text)
+
+
+def _names_others(text: str, named: frozenset[str]) -> bool:
+    told = named_beings(text)
+    return bool(told) and named.isdisjoint(told)
 
 
 def _lower_other_kinds(query: AnalyzedQuery, candidates: Candidates, spared: NDArray[np.bool_]) -> Candidates:
@@ -132,26 +129,6 @@ def _lower_other_kinds(query: AnalyzedQuery, candidates: Candidates, spared: NDA
 def _is_about_other_relative(text: str, asked: frozenset[int]) -> bool:
     told = told_relations(text)
     return bool(told) and asked.isdisjoint(told) and relative_in_subject(text) != ""
-
-
-def _lacks_number(text: str) -> bool:
-    return not says_number(text)
-
-
-def _lower_short_statements(
-    query: AnalyzedQuery,
-    candidates: Candidates,
-    factor: ScoreFactor,
-    max_similarity: float,
-    is_lowered: Callable[[str], object],
-    *,
-    spared: NDArray[np.bool_],
-) -> Candidates:
-    """Lower the short statements of which `is_lowered` is true to at most this similarity."""
-    highest = query.calibration.raw_score_at(max_similarity)
-    above = [(at, candidates.text(at)) for at in np.flatnonzero((candidates.scores > highest) & ~spared).tolist()]
-    lowered = {at: highest for at, text in above if len(text) <= NEWER_MAX_CHARS and is_lowered(text)}
-    return _set_scores(candidates, factor, lowered)
 
 
 def _put_asker_first(query: AnalyzedQuery, candidates: Candidates, comparison: "_Comparison") -> Candidates:

@@ -19,7 +19,7 @@ E5_WITH_ENCODER_KINDS_FILE = Path(__file__).parent / "e5_with_encoder_answer_kin
 `python -m bench.answer_kinds`."""
 _MIN_ASKED_LOG_ODDS = 1.0
 """Log-odds from which a question is held to ask for a kind."""
-DOUBTFUL_LOG_ODDS = -1.0
+DOUBTFUL_LOG_ODDS = -1.5
 """Log-odds up to which a statement is held not to tell a kind; there, telling it is as likely as not."""
 _LEAST_SUBJECT_COSINES = (0.17, -1.0, 0.17, -1.0, 0.17, 0.16, 0.14)
 """Cosine of question and statement without their kind, for each kind, down to which both may be about the same: of the

@@ -36,10 +36,10 @@ _ENOUGH_COSINE = 0.35
 """Beyond these, being nearer to the older one or to the question tells no more: it is a matter of shared words."""
 _MIN_COSINE = 0.02
 """Cosines with the question count as at least this: only their ratio is weighed."""
-_BIAS = -5.93
-_MEASURE_WEIGHTS = (12.29, -9.87, 11.79, 0.11, 1.05, -0.45, 0.52)
-_KIND_WEIGHTS = (0.99, -1.35)
-_MARK_WEIGHTS = (0.62, -3.19, -1.84, -0.73)
+_BIAS = -5.66
+_MEASURE_WEIGHTS = (12.35, -9.22, 8.84, 0.10, 1.86, -0.33, 0.43)
+_KIND_WEIGHTS = (-1.04, 3.36, -0.94)
+_MARK_WEIGHTS = (0.62, -3.20, -1.74, -0.73)
 """Learned by `python -m bench.newer_statement`, which prints them; in the order of `measures`, `kind_marks` and
 `word_marks`."""
 
@@ -92,15 +92,17 @@ def kind_marks(pair: StatementPair) -> tuple[float, ...]:
     """Return what the kind of answer tells that is asked for, each 0 or 1, in the order of the weights.
 
     The newer one tells it, of the same person and in a language that no rule reads, where the asker asks about
-    themselves; the newer one does not tell it, or hardly, where the older one does.
+    themselves; it does, the older one does too, and the newer one says that something changed; the newer one does not
+    tell it, or hardly, where the older one does.
     """
     log_odds = pair.kind_log_odds
     if log_odds is None:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     same_person = pair.about_asker and relative_in_subject(pair.newer) == relative_in_subject(pair.older)
     tells = log_odds > 0.0 and same_person and not is_readable(pair.newer, pair.older)
     older_tells = pair.older_kind_log_odds is not None and pair.older_kind_log_odds > 0.0
-    return float(tells), float(log_odds < (0.0 if older_tells else DOUBTFUL_LOG_ODDS))
+    changes = tells and older_tells and tells_of_change(pair.newer)
+    return float(tells), float(changes), float(log_odds < (0.0 if older_tells else DOUBTFUL_LOG_ODDS))
 
 
 def answers_instead(pair: StatementPair) -> bool:

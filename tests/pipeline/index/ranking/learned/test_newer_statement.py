@@ -85,11 +85,12 @@ def test_a_statement_that_does_not_tell_what_is_asked_for_needs_more_likeness() 
     assert not answers_instead(replace(pair, kind_log_odds=-3.0))
 
 
-def test_one_that_tells_it_of_the_asker_needs_less() -> None:
-    pair = replace(_UNREAD, likeness=0.2, newer_cosine=0.32, older="Ik woon in Breda.", newer="Zwolle is mijn thuis.")
-    told = replace(pair, kind_log_odds=2.0)
+def test_a_change_of_what_is_asked_of_the_asker_needs_less() -> None:
+    pair = replace(_UNREAD, likeness=0.15, newer_cosine=0.2, older="Ik woon in Breda.", newer="Ik ben verhuisd.")
+    told = replace(pair, kind_log_odds=2.0, older_kind_log_odds=2.0)
     assert not answers_instead(pair)
     assert not answers_instead(told)
+    assert not answers_instead(replace(told, newer="Zwolle is mijn thuis.", about_asker=True))
     assert answers_instead(replace(told, about_asker=True))
 
 
