@@ -25,7 +25,7 @@ from pipeline.memory.languages.english import english_words
 from pipeline.text.analyzer import detect_language as text_language
 from pipeline.text.analyzer import words as folded_words
 from pipeline.text.english_verbs import is_finite, is_third_person, word_set
-from pipeline.text.statement_words import has_change_word, says_time, tells_of_own
+from pipeline.text.statement_words import has_change_word, relative_in_subject, says_time, tells_of_own
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 6, 300
 """Characters of a sentence."""
@@ -82,7 +82,10 @@ class LanguageProfile:
         is_introduction = self.is_introduction(text)
         for separator, part in zip(rest[::2], rest[1::2], strict=True):
             is_trait = is_introduction and separator[0] != " " and self._is_trait(part)
-            is_statement = self._stands_alone(part) and (is_introduction or self._names_speaker(found[-1]))
+            # "Meine Schwester wohnt in Kiel und arbeitet bei der Post": the verb is the sister's.
+            is_relatives = relative_in_subject(found[-1]) != "" and not self._has_own_subject(part)
+            is_introduced = is_introduction or self._names_speaker(found[-1])
+            is_statement = is_introduced and not is_relatives and self._stands_alone(part)
             if is_trait or is_statement:
                 found.append(part)
             else:
@@ -109,6 +112,10 @@ class LanguageProfile:
     def _stands_alone(self, part: str) -> bool:
         is_about_speaker = self.lasting.search(part) is not None and self._names_speaker(part)
         return is_about_speaker and self.points.search(part) is None
+
+    def _has_own_subject(self, part: str) -> bool:
+        """Return whether a part begins with a word for the speaker, not with a verb: `ich wohne`, not `wohne`."""
+        return self.own.match(part) is not None and not (self.lasting.match(part) or self.home.match(part))
 
     def _names_speaker(self, part: str) -> bool:
         """Return whether a part begins with the speaker, or with a verb that means them alone."""
@@ -148,7 +155,7 @@ def detect_language(text: str) -> LanguageProfile | None:
         if common <= max(english, 1) and not is_best and _names_speaker(profiles["other"], text):
             return _other(text)
     elif text_language(folded_words(text), text) not in _PROFILED and (
-        profiles["other"].asks.match(text) or (english == 0 and _names_speaker(profiles["other"], text))
+        profiles["other"].asks.match(text) or (2 * english <= len(words) and _names_speaker(profiles["other"], text))
     ):
         return _other(text)  # `wat is de beste bakker in Gent`
     is_foreign = is_accented or _names_speaker(best, text)

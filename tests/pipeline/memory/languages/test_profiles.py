@@ -145,6 +145,22 @@ def test_an_introduction_says_each_thing_by_itself(said: str, statements: list[s
 
 
 @pytest.mark.parametrize(
+    ("said", "statements"),
+    [
+        (
+            "meine freundin Carla kommt aus sevilla und arbeitet im krankenhaus",
+            ["meine freundin Carla kommt aus sevilla und arbeitet im krankenhaus"],
+        ),
+        ("mon frère habite à Lyon et travaille à la poste", ["mon frère habite à Lyon et travaille à la poste"]),
+        ("mijn zus woont in Gent en werkt in een bank", ["mijn zus woont in Gent en werkt in een bank"]),
+        ("mi hermana vive en Lima y yo trabajo en un banco", ["mi hermana vive en Lima", "yo trabajo en un banco"]),
+    ],
+)
+def test_what_a_relative_does_besides_stays_with_the_relative(said: str, statements: list[str]) -> None:
+    assert [fact.text for fact in extract_facts(said)] == [f"User: {stated}" for stated in statements]
+
+
+@pytest.mark.parametrize(
     ("said", "statement"),
     [
         ("Ich habe einen Hund. Er heißt Bruno.", "Ich habe einen Hund. Er heißt Bruno"),
