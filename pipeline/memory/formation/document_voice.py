@@ -41,12 +41,36 @@ _LEGAL = re.compile(
 MAX_LEGAL_TERMS_PER_1000_CHARS = 1.5
 
 
+_LETTER = re.compile(
+    r"^[ \t]*Dear (?P<who>(?:(?:Mrs?|Ms|Miss|Dr|Prof)\.? )?(?!(?:Sirs?|Madam|Diary|Team|Santa|\w+s)\b)[A-Z][\w'-]+"
+    r"(?: [A-Z][\w'-]+){0,2}) *,?[ \t]*$",
+    re.MULTILINE,
+)
+_YOURS = re.compile(r"\byour\b(?! (?:own|self))", re.IGNORECASE)
+_YOU = re.compile(r"\byou (?P<verb>are|have|will)\b|\byou'(?P<short>re|ve|ll)\b", re.IGNORECASE)
+_THIRD = {"are": "is", "have": "has", "will": "will", "re": "is", "ve": "has", "ll": "will"}
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """An utterance, and whether its speaker speaks of themselves."""
+    """An utterance, whether its speaker speaks of themselves, and to whom, in a letter."""
 
     utterance: Utterance
     is_speech: bool
+    addressee: str | None = None
+
+    def with_addressee(self, sentence: str) -> str:
+        """Return a sentence of a letter with its addressee by name.
+
+        >>> letter = Passage(Utterance(None, "", 0), True, "Mr. Lee")
+        >>> letter.with_addressee("Your notice period is three months.")
+        "Mr. Lee's notice period is three months."
+        """
+        who = self.addressee
+        if who is None:
+            return sentence
+        named = _YOURS.sub(f"{who}'s", sentence)
+        return _YOU.sub(lambda match: f"{who} {_THIRD[(match['verb'] or match['short']).lower()]}", named)
 
 
 _MINUTES = re.compile(
@@ -132,8 +156,11 @@ def find_passages(text: str, document_type: str = "text") -> Iterator[Passage]:
             is_speech = False
         if not is_speech and is_legal(utterance.text):
             continue
+        letter = None if utterance.is_chat else _LETTER.search(utterance.text)
+        if letter is not None and utterance.speaker is None and not _FIRST.search(utterance.text):
+            is_speech = False
         spoken = replace(utterance, text=blank_pasted(utterance.text)) if is_speech else utterance
-        yield Passage(spoken, is_speech)
+        yield Passage(spoken, is_speech, None if letter is None else letter["who"])
 
 
 def _named_in(text: str, said: Utterance) -> str | None:
@@ -151,13 +178,14 @@ def _named_in(text: str, said: Utterance) -> str | None:
     return _TITLES.sub("", named["name"]) if named is not None and is_institution else None
 
 
-def is_title(line: str) -> bool:
-    """Return whether a line is the title of minutes.
+def without_title(line: str) -> str:
+    """Return what a line of minutes says after their title.
 
-    >>> is_title("Compte rendu du 24 novembre"), is_title("Le lancement est le 3 mars")
-    (True, False)
+    >>> without_title("Compte rendu du 24 novembre"), without_title("Notatka: kod to 4471"), without_title("Kod: 4471")
+    ('', 'kod to 4471', 'Kod: 4471')
     """
-    return _MINUTES.fullmatch(line) is not None
+    title, _, said = line.replace("\uff1a", ":").partition(":")
+    return line if _MINUTES.fullmatch(title) is None else said.strip()
 
 
 def team_of(said: Utterance) -> str | None:

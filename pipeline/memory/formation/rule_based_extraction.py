@@ -9,7 +9,14 @@ from itertools import chain, islice
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.formation.answers import answered
-from pipeline.memory.formation.document_voice import Passage, find_passages, is_planted, is_title, may_be_users, team_of
+from pipeline.memory.formation.document_voice import (
+    Passage,
+    find_passages,
+    is_planted,
+    may_be_users,
+    team_of,
+    without_title,
+)
 from pipeline.memory.formation.introductions import assigned, separate_statements
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.instructions import to_be_remembered
@@ -144,11 +151,13 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
         if not passage.is_speech and not _NAMES_SOMETHING.match(sentence.text):
             continue
         start, end = (None, None) if offset is None else (offset + sentence.start, offset + sentence.end)
-        said = to_be_remembered(sentence.text) if passage.is_speech else sentence.text
+        said = passage.with_addressee(to_be_remembered(sentence.text) if passage.is_speech else sentence.text)
         answers = answered(asked, said)
         is_done = passage.utterance.text[: sentence.start].lower().endswith("[x] ")
-        if passage.utterance.speaker == TEAM and (is_done or is_title(sentence.text)):
-            continue
+        if passage.utterance.speaker == TEAM:
+            said = without_title(said)
+            if is_done or not said:
+                continue
         tasks = assigned(said) if passage.utterance.speaker == TEAM else []
         separate = tasks or ([] if answers or not passage.is_speech else separate_statements(said))
         for text in answers or separate or [said]:

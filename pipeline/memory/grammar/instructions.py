@@ -56,7 +56,9 @@ _ASKING = re.compile(
 )
 """Begin of an instruction within a sentence."""
 _REASON = re.compile(r"(?:,| because\b| since\b| as(?= I\b))[^,]*\b(?:I|I'm|it's|that's)\b.*$")
-_OWN_REASON = re.compile(r"(?:, |\b(?:because|since) )(?P<own>(?:I'm|I've|my) \S.*)$")
+_OWN_REASON = re.compile(
+    r"(?:, |\b(?:because|since|as) )(?P<own>(?:I'm|I've|my|(?<=[se] )[A-Z]\w+ (?:has|is|can't|doesn't|won't)) \S.*)$"
+)
 _POLITE = re.compile(r",? please$", re.IGNORECASE)
 _AGAIN = re.compile(r"(?<=\w),? and (?:keep|make|put|write) it\b", re.IGNORECASE)
 """A second wish about the same answers: `answer in German, and keep it short`."""

@@ -46,7 +46,12 @@ _TRAILING = re.compile(
     r"[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f])(?![\w']))+(?=[.!\u2026\s]*$)",
     re.IGNORECASE,
 )
-_TELL_NOBODY = re.compile(r", (?:(?:pls|please) )?don't (?:tell|judge|ask|laugh|hate|worry)\b[^,.;]*$", re.IGNORECASE)
+_TELL_NOBODY = re.compile(
+    r", (?:(?:pls|please) )?don't (?:tell|judge|ask|laugh|hate|worry)\b[^,.;]*$|,? (?:just )?(?:if|in case) (?:you|u|"
+    r"any\w+|some\w+)(?: here| in \w+)?(?:'re|'s| are| is)? (?:knows?|wants?|needs?|wanna|fanc(?:y|ies)|feels? like|"
+    r"interested|keen|curious)\b[^,.;]*$",
+    re.IGNORECASE,
+)
 _EMOTICONS = re.compile(r"\s+(?:[:;]['-]?[()DPp/|]+|<3|xD|XD)(?=\s|$)")
 _LAUGHTER = re.compile(r",? (?:lol|lmao|haha\w*|hehe|btw|by the way|tbh|ngl)(?=[ ,.!]|$)", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\[[^\[\]]*\]\s*")
@@ -189,7 +194,7 @@ _LABEL = re.compile(r"[A-Z][a-z]+ed (?!house\b|jobs?\b|schools?\b|teams?\b|in\b|
 _NO_ACTS = word_set("was were had did felt put let read set cut said")
 """Pasts that are other forms too, or need a subject."""
 _STATE = re.compile(
-    r"(?!going to be an? )(?:not |still |finally |now |already )*"
+    r"(?!going to be an? )(?:not |still |finally |now |already |currently |officially |recently )*"
     rf"(?:going to \w+|an? (?:(?:huge|big|real) )?fan of \w|(?:excited|interested|pregnant|{_STATES})(?=$|[ ,]))"
 )
 _LIKES = r"(?:prefer|hate|own|(?:love|like)(?! (?:\d|the|this|that|it|your|how|an?)\b))"
@@ -239,7 +244,8 @@ _NAME_FIRST = re.compile(r"^(?P<name>my name is [\w'-]+), (?=(?:I|my|we)\b)", re
 _SECOND_NAME = re.compile(r"(?<=\w) and(?P<second> [A-Z]\w+ (?P<verb>[a-z]+s))\b")
 """A second statement, which the parser takes for a second place: `Bo lives in Turin and Ana lives in Rome`."""
 _RECURRING = re.compile(
-    r"^(?P<what>[a-z]{3,}(?: (?!every\b|each\b)[a-z]{3,})?)(?: is| are)? (?:(?P<each>(?:every|each) )|on )?"
+    r"^(?P<what>[a-z]{3,}(?: (?!every\b|each\b)[a-z]{3,})?)(?: is| are)? "
+    r"(?:(?P<each>(?:every(?: other| second)?|each) )|on )?"
     r"(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day(?P<many>s?))\b"
 )
 """What somebody has every week: `choir practice is wednesdays`, `physio every thursday at 4`."""
@@ -290,6 +296,23 @@ _CHANGING = re.compile(
     re.IGNORECASE,
 )
 _OWNERS = re.compile(r"\b(?:my|our|the|his|her|their)\b", re.IGNORECASE)
+_OF_THEMSELVES = re.compile(
+    r"^(?P<who>[A-Z][\w'-]+|my [a-z]+) (?:says|said|told me|texted me?|mentioned)(?: that)? (?P<whose>her|his)(?= \w)"
+)
+"""Somebody's own, as they say it: `Jana says her favourite colour is purple`."""
+_SLIPPED = re.compile(
+    r"^(?P<what>(?:my |our |the )?(?!(?:it|i|we|he|she|they|just)\b)[a-z][\w-]+(?: [a-z]+)?) "
+    r"(?:(?:got|has been|was|is) )?(?:slipped|moved|changed|pushed|postponed|delayed|rescheduled|shifted)"
+    r"(?: again| back| out)?[,;:]? (?:so |and )?"
+    r"(?:now )?it(?P<is>'s|'ll| is| will)\b(?=.*(?:\d|day\b|\bnext\b|tomorrow))",
+    re.IGNORECASE,
+)
+"""What was put off, and when it is now: `launch slipped, it's June 10 now`."""
+_WE_ARE = re.compile(
+    rf"^we(?:'re| are) (?:now |only |just )?(?P<many>{NUMBER}) (?P<who>people|persons|heads|devs|members)"
+    r"(?P<now> now)?(?=$|[.,;!]| (?:and|since)\b)",
+    re.IGNORECASE,
+)
 _NO_MORE_OF = re.compile(
     r"^(?:so )?no more (?P<what>[\w -]{3,20}?)(?: for me)?(?:,? I guess)?(?= since| now|[.!]*$|,)", re.IGNORECASE
 )
@@ -365,7 +388,8 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
     text = _SECOND_NAME.sub(_with_comma, _NAME_FIRST.sub(r"\g<name>, and ", text))
     text = _PUT_ME.sub(r"I'm now \g<where>", text)
-    text = _AND_IT.sub(_and_it, text)
+    text = _OF_THEMSELVES.sub(r"\g<who>'s", text)
+    text = _AND_IT.sub(_and_it, _SLIPPED.sub(_slipped, _WE_ARE.sub(r"our group has \g<many> \g<who>\g<now>", text)))
     text = _NEW_VALUE.sub(_new_value, text)
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
     text = _NAMED_NEXT.sub(_named_next, _COUNTED.sub(r"I have \g<left> now", text))
@@ -424,6 +448,12 @@ def _and_it(match: re.Match[str]) -> str:
     is_changed = _CHANGING.search(match["act"]) is not None and len(_OWNERS.findall(match["act"])) == 1
     verb = {"'s": " is", "'ll": " will"}.get(match["is"], match["is"])
     return f"{match['act']}, {match['what']}{verb}" if is_changed else match[0]
+
+
+def _slipped(match: re.Match[str]) -> str:
+    what = match["what"]
+    owner = "" if what.lower().startswith(("my ", "our ", "the ")) else "the "
+    return f"{owner}{what}{' is' if match['is'] == chr(39) + 's' else match['is']}"
 
 
 def _named_next(match: re.Match[str]) -> str:

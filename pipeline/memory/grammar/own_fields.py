@@ -63,9 +63,11 @@ def own_lines(lines: Sequence[str]) -> set[int]:
     """
     found = set[int]()
     block: list[tuple[int, str]] = []
+    is_form = False
     for at, line in enumerate([*lines, ""]):
         if (match := _FIELD.match(line.rstrip())) is not None:
             if _OF_WHOM.match(line) is not None:
+                is_form = True
                 continue
             block.append((at, match["own"] or match["key"]))
             continue
@@ -73,5 +75,7 @@ def own_lines(lines: Sequence[str]) -> set[int]:
         owned = {place for place, kind in kinds.items() if kind in ("own", "shared")}
         if "own" in kinds.values() and len(owned) * 4 >= len(kinds) * 3:
             found |= owned
+        elif is_form:
+            found |= {place for place, kind in kinds.items() if kind == "own"}
         block = []
     return found

@@ -33,6 +33,8 @@ _EMPTY = english_words("empty_verbs")
 _EVALUATIONS = english_words("evaluations")
 _VAGUE_OBJECTS = english_words("vague_objects")
 _PLACING = frozenset({"in", "from", "at", "on", "off", "into", "out", "back"})
+_BESIDE = frozenset({"by", "near", "under", "behind", "opposite", "above", "below"})
+"""Where a thing stands; a person is there for the moment."""
 _CHANGES = word_set("now again anymore back instead longer up down gone")
 """Words that say that something became different, in a note."""
 _REQUESTED = word_set(
@@ -277,8 +279,9 @@ def _is_misread(token: "Token") -> bool:
 def _copula_score(clause: Clause) -> tuple[float, str]:
     complement = next((child for child in clause.head.children if child.dep_ in ("attr", "acomp", "oprd")), None)
     if complement is None:
+        places = _PLACING if is_first(clause.subject) else _PLACING | _BESIDE
         placed = any(
-            child.dep_ in ("prep", "advmod") and child.lower_ in _PLACING and not _is_leaving(child)
+            child.dep_ in ("prep", "advmod") and child.lower_ in places and not _is_leaving(child)
             for child in clause.head.children
         )
         if any(

@@ -44,6 +44,8 @@ QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf")
 _COLON = re.compile("[:\uff1a]\\s*$")
 _FIGURE = re.compile(r"\d\d|\d\.? ?[^\W\d]{2,}")
 """A number of something, as opposed to the number of a room."""
+_SAYS_MORE = re.compile(r"(?!\w+: \d)[^\W_]+ |\W*[^\W_]{6}")
+"""Several words, not `Fecha: 5 de marzo`."""
 _PREPOSITION_CHARS = 2
 """Letters of a word that joins a part of an introduction to the one before: `de Sevilla`."""
 _MIN_CJK_TRAIT_CHARS = 3
@@ -212,7 +214,9 @@ def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool, 
         return False
     is_own = profile.own.search(plain) is not None
     is_noted = is_note and (has_change_word(plain) or tells_of_own(plain) or _names_own(plain))
-    is_noted = is_noted or (is_minutes and " " in plain and (says_time(plain) or _FIGURE.search(plain) is not None))
+    is_noted = is_noted or (
+        is_minutes and _SAYS_MORE.match(plain) and (says_time(plain) or _FIGURE.search(plain) is not None)
+    )
     return (is_own or is_noted) and profile.hedges.search(plain) is None
 
 

@@ -117,3 +117,21 @@ def test_a_mail_is_in_no_profile() -> None:
 @pytest.mark.parametrize("name", ["User", "The User"])
 def test_a_sender_who_calls_themselves_user_is_not_the_user(name: str) -> None:
     assert texts(MAIL.format(name), "email") == []
+
+
+def test_a_letter_tells_of_whom_it_addresses_and_an_institutions_we_is_nobody() -> None:
+    letter = (
+        "Dear Mr. Okafor,\n\nWe are pleased to have you. Your annual salary will be \u00a352,400.\n"
+        "If your address changes, tell us. Your contract is attached.\nYou are entitled to 25 days of holiday.\n"
+        "Our branch in Solna is open from 9 to 16.\nBrightwell plc"
+    )
+    assert [fact.text for fact in extract_facts(letter)] == [
+        "Mr. Okafor's annual salary will be \u00a352,400",
+        "Mr. Okafor is entitled to 25 days of holiday",
+    ]
+    assert [fact.text for fact in extract_facts("Dear all,\nyour salary is 52,400 now.\nAnn")] == []
+
+
+def test_a_forms_own_fields_are_of_whom_it_names_among_fields_of_other_things() -> None:
+    form = "Patient: Harold Finch\nReason for visit: knee\nMeds: metformin 500 mg\nPlan: review in 6 weeks"
+    assert [fact.text for fact in extract_facts(form)] == ["Harold Finch's meds are metformin 500 mg"]
