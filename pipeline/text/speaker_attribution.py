@@ -10,7 +10,7 @@ from pipeline.text.calendar_day import parse_calendar_day
 from pipeline.text.email_threads import parse_thread
 from pipeline.text.english_nouns import RELATIVES, own_noun
 from pipeline.text.english_verbs import word_set
-from pipeline.text.utterance import Utterance
+from pipeline.text.utterance import TEAM, Utterance
 
 _NAME = r"[^\W\d_][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){0,2}(?: \d{1,2}(?= ?[(:]))?"
 _STAMP = (
@@ -82,6 +82,7 @@ _CHANNEL = re.compile(r"#[\w-]+$")
 _MIN_TURN_SHARE = 0.6
 """Least share of a text's lines that begin with a small name where it is read as a chat."""
 _STAMPED = re.compile(r"[^\S\n]*(?:[-\u2022*] )?[*_]*[\[(]?[^\n:]{0,24}\b\d{1,2}:\d{2}")
+_BULLET = re.compile(r"[ \t]*[-\u2022*] (?=\S)")
 _SAID = ("content", "text", "message", "said")
 _WHEN = ("timestamp", "date", "created_at", "createdAt", "time")
 _WHO = ("name", "speaker", "author", "sender", "from", "role")
@@ -185,9 +186,10 @@ def _transcript(text: str) -> list[Utterance]:
 
 
 def _turns(text: str) -> list[_Turn]:
-    """Lines without a name belong to the turn before them."""
+    """Lines without a name belong to the turn before them, but for items of a list whose items begin with names."""
     turns: list[_Turn] = []
     interrupted: str | None = None
+    bullets = Counter[str]()  # of items that begin with a name
     position = 0
     lines = text.splitlines(keepends=True)
     heads = Counter(head["name"] for line in lines if (head := _HEADED.match(line.rstrip("\r\n"))))
@@ -206,22 +208,20 @@ def _turns(text: str) -> list[_Turn]:
         ):
             on = parse_calendar_day(match["stamp"]) if match["stamp"] else None
             turns.append((match["name"], position + match.start("said"), end, on))
+            if (item := _BULLET.match(written)) is not None:
+                bullets[item[0]] += 1
         elif at + 1 < len(lines) and _is_heading(written, lines[at + 1]):
             turns.append((written.strip(), end + len(lines[at + 1]), end, parse_calendar_day(lines[at + 1])))
-        elif (poster := _poster(written)) is not None:
+        elif (poster := _poster(written) or _copied_name(written, heads)) is not None:
             turns.append((poster, end, end, parse_calendar_day(written)))
-        elif (
-            (head := _HEADED.match(written))
-            and (_is_speaker_name(head["name"]) or (_COPIED.search(head[0]) and _is_handle(head["name"])))
-            and (_COPIED.search(head[0]) or max(heads.values()) > 1 or (len(heads) > 1 and " " in head["name"]))
-        ):
-            turns.append((head["name"], end, end, parse_calendar_day(written)))
         elif turns and (quoting := _QUOTING.match(written)) is not None:
             interrupted = turns[-1][0]
             turns.append((quoting["name"], end, end, None))
         elif turns and interrupted is not None and not written.strip():
             turns.append((interrupted, end, end, None))
             interrupted = None
+        elif (item := _BULLET.match(written)) is not None and bullets[item[0]] > 1:
+            turns.append((TEAM, position + item.end(), end, turns[-1][3]))
         elif turns:
             name, start, _, on = turns[-1]
             turns[-1] = (name, start, end, on)
@@ -242,6 +242,15 @@ def _poster(line: str) -> str | None:
     if match["last"] is not None:
         return f"{match['first']} {match['last']}"
     return str(match["written"] or match["member"] or match["shown"] or match["poster"])
+
+
+def _copied_name(line: str, heads: Counter[str]) -> str | None:
+    """Return the name in a heading with a time; `heads` counts the names of all lines that may be one."""
+    head = _HEADED.match(line)
+    if head is None or not (_is_speaker_name(head["name"]) or (_COPIED.search(line) and _is_handle(head["name"]))):
+        return None
+    is_chat = _COPIED.search(line) or max(heads.values()) > 1 or (len(heads) > 1 and " " in head["name"])
+    return head["name"] if is_chat else None
 
 
 def _chat_handles(lines: list[str], named: list[re.Match[str] | None]) -> frozenset[str]:
@@ -290,7 +299,7 @@ def _is_transcript(text: str, turns: list[_Turn]) -> bool:
     """Names that come back, roles, times, or a single turn in the first person; and the document begins with one."""
     if text[: turns[0][1]].strip().count("\n") > 3:
         return False
-    names = Counter(name for name, *_ in turns)
+    names = Counter(name for name, *_ in turns if name != TEAM)
     is_answered = any(map(_is_machine, names))
     if is_answered and any(name.casefold() in _WRITER for name in names):
         return True

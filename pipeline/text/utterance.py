@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from datetime import date
 
+TEAM = "The team"
+"""Speaker of what is said in minutes by nobody who is named."""
+
 
 @dataclass(frozen=True, slots=True)
 class Utterance:

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pipeline.memory.formation.pasted_material import begins_role_play, blank_pasted
-from pipeline.memory.grammar.speaker_context import TEAM
 from pipeline.text.speaker_attribution import parse_utterances
-from pipeline.text.utterance import Utterance
+from pipeline.text.utterance import TEAM, Utterance
 
 SPOKEN_TYPES = frozenset({"text", "markdown", "chat", "email", "json"})
 """Types of documents that may hold speech; files and pages are about things."""

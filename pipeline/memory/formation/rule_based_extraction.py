@@ -21,9 +21,10 @@ from pipeline.memory.formation.introductions import assigned, separate_statement
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.instructions import to_be_remembered
 from pipeline.memory.grammar.sentence_splitter import join_continued, split_sentences
-from pipeline.memory.grammar.speaker_context import TEAM, SpeakerContext
+from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
 from pipeline.memory.languages.profiles import continues
+from pipeline.text.utterance import TEAM
 from schemas.events import Relation
 
 _NAMES_SOMETHING = re.compile(r"(?=[A-Z]).{2,200}? (?:[A-Z][a-z]|\d)|[A-Z][\w'-]+ [a-z]")

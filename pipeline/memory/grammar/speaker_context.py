@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 from datetime import date
 
+from pipeline.text.utterance import TEAM
+
 DEFAULT_SPEAKER = "User"
 """Name of a document's unknown writer."""
-
-
-TEAM = "The team"
-"""Who `we` is in minutes."""
 
 
 @dataclass(frozen=True, slots=True)

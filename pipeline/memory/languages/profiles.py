@@ -215,7 +215,7 @@ def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool, 
     is_own = profile.own.search(plain) is not None
     is_noted = is_note and (has_change_word(plain) or tells_of_own(plain) or _names_own(plain))
     is_noted = is_noted or (
-        is_minutes and _SAYS_MORE.match(plain) and (says_time(plain) or _FIGURE.search(plain) is not None)
+        is_minutes and _SAYS_MORE.match(plain) is not None and (says_time(plain) or _FIGURE.search(plain) is not None)
     )
     return (is_own or is_noted) and profile.hedges.search(plain) is None
 
