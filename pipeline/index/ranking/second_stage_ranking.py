@@ -110,19 +110,17 @@ def _lower_other_kinds(query: AnalyzedQuery, candidates: Candidates, spared: NDA
         return candidates
     lowered: dict[int, float] = {}
     first = 0
+    within_reach = (candidates.scores > query.calibration.raw_score_at(1.0 - kind.probability)) & ~spared
     for group in candidates.scored_rows:
-        segment = group.view.segment
+        segment, end = group.view.segment, first + len(group.rows)
         if query.vectors_comparable(segment.columns.vectors):
-            highest = query.max_similarity_by_kind(kind, segment, group.rows)
-            for at in np.flatnonzero(highest < 1.0).tolist():
-                score = query.calibration.raw_score_at(float(highest[at]))
-                if (
-                    candidates.scores[first + at] > score
-                    and not spared[first + at]
-                    and len(candidates.text(first + at)) <= NEWER_MAX_CHARS
-                ):
-                    lowered[first + at] = score
-        first += len(group.rows)
+            own = np.flatnonzero(within_reach[first:end])
+            highest = query.max_similarity_by_kind(kind, segment, group.rows[own])
+            for at, similarity in zip((first + own).tolist(), highest.tolist(), strict=True):
+                score = query.calibration.raw_score_at(similarity)
+                if candidates.scores[at] > score and len(candidates.text(at)) <= NEWER_MAX_CHARS:
+                    lowered[at] = score
+        first = end
     return _set_scores(candidates, "otherKind", lowered)
 
 
