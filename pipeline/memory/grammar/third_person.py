@@ -87,7 +87,7 @@ def _join(tokens: "list[Token]", replaced: dict[int, str]) -> str:
 
 def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_speaker: bool) -> str | None:
     word = token.lower_
-    if word in _FILLERS and token.dep_ == "advmod":
+    if token.dep_ == "advmod" and (word in _FILLERS or (word == "also" and not _holds_beside(clause.head))):
         return ""
     if (own := _own_kin(token, referents)) is not None:
         return own
@@ -107,6 +107,15 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
             return f"{other}'s"
         return other
     return _proper(token)
+
+
+def _holds_beside(verb: "Token") -> bool:
+    """Return whether `also` says that something holds beside what was said: `also works`, not `also left`."""
+    is_present = verb.tag_ in ("VBZ", "VBP", "VBG", "VB") and verb.lemma_ not in _ENDING
+    return is_present and not any(child.dep_ == "neg" or child.tag_ == "VBD" for child in verb.children)
+
+
+_ENDING = frozenset({"quit", "stop", "end", "cancel", "leave", "sell", "drop", "lose", "cut", "let", "put"})
 
 
 def _own_kin(token: "Token", referents: Referents) -> str | None:

@@ -17,6 +17,8 @@ def _retires(second: str, first: str) -> bool:
 @pytest.mark.parametrize(
     ("first", "second"),
     [
+        ("I smoke", "I also quit smoking"),
+        ("I live in Oslo", "we also moved to Rome"),
         ("i'm based out of Tallinn rn", "ok small life update: i relocated to Riga"),
         ("I'm living in Ghent these days, tiny studio near the canal", "we're in Antwerp since last weekend!!"),
         ("I'm a barista at Costa", "got the paralegal job!!!"),
