@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate, kth_largest
 from pipeline.index.ranking.candidates import AnySegmentView, Candidates
-from pipeline.index.ranking.learned.newer_statement import StatementPair, answers_instead, usual_likeness
+from pipeline.index.ranking.learned.newer_statement import (
+    StatementPair,
+    answers_instead,
+    tells_another_home,
+    usual_likeness,
+)
 from pipeline.index.ranking.query_intent import MAX_SPEAKER_NAME_CHARS
 from pipeline.index.ranking.ranking_parameters import (
     ALIKE_MIN_COSINE,
@@ -182,9 +187,11 @@ def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, comparison: "
     raised: dict[int, float] = {}
     for old, older in enumerate(statements):
         merits = {
-            new: comparison.cosine(old, new) + newer.cosine
+            new: merit
             for new, newer in enumerate(statements)
-            if newer.score <= older.score and newer.time > older.time and _answers_instead(query, comparison, old, new)
+            if newer.score <= older.score
+            and newer.time > older.time
+            and (merit := _merit_instead(query, comparison, old, new)) is not None
         }
         if merits:
             least = max(merits.values()) - NEWEST_MAX_DIFFERENCE
@@ -199,25 +206,29 @@ def _set_scores(candidates: Candidates, factor: ScoreFactor, scores: dict[int, f
     return candidates.with_contribution(factor, np.array(list(scores.values())) - candidates.scores[rows], rows)
 
 
-def _answers_instead(query: AnalyzedQuery, comparison: "_Comparison", old: int, new: int) -> bool:
-    """Return whether one of the statements answers instead of another of the same speaker."""
+def _merit_instead(query: AnalyzedQuery, comparison: "_Comparison", old: int, new: int) -> float | None:
+    """Return how well one of the statements answers instead of another of the same speaker; None where it does not."""
     older, newer = comparison.statements[old], comparison.statements[new]
-    return newer.speaker == older.speaker and answers_instead(
-        StatementPair(
-            older.text,
-            newer.text,
-            likeness=comparison.cosine(old, new),
-            usual_likeness=comparison.usual[new],
-            older_cosine=older.cosine,
-            newer_cosine=newer.cosine,
-            newer_similarity=query.calibration.similarity(newer.score),
-            kind_log_odds=comparison.kind_log_odds[new],
-            older_kind_log_odds=comparison.kind_log_odds[old],
-            older_change=comparison.change_log_odds[old],
-            newer_change=comparison.change_log_odds[new],
-            about_asker=query.intent.asks_about_asker,
-        )
+    if newer.speaker != older.speaker:
+        return None
+    pair = StatementPair(
+        older.text,
+        newer.text,
+        likeness=comparison.cosine(old, new),
+        usual_likeness=comparison.usual[new],
+        older_cosine=older.cosine,
+        newer_cosine=newer.cosine,
+        newer_similarity=query.calibration.similarity(newer.score),
+        kind_log_odds=comparison.kind_log_odds[new],
+        older_kind_log_odds=comparison.kind_log_odds[old],
+        older_change=comparison.change_log_odds[old],
+        newer_change=comparison.change_log_odds[new],
+        about_asker=query.intent.asks_about_asker,
+        asks_for_home=query.asked_kind is not None and query.asked_kind.is_home,
     )
+    if not answers_instead(pair):
+        return None
+    return np.inf if tells_another_home(pair) else pair.likeness + newer.cosine
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,12 +273,22 @@ _MOVED = re.compile(
     r"(?:(?:back|forward|up|down|out|again) )?(?:to|until|till) (?P<value>\S.*)$",
     re.IGNORECASE,
 )
+_BY_OTHERS = (
+    r"^(?:they(?:'ve)?|he|she|(?:(?:my |the )?(?:doc(?:tor)?|GP|dentist|nurse|consultant|specialist|boss|manager))"
+    r"(?:'s)?) (?:have |has |had |just |finally |already )*"
+)
 _PUT_ME = re.compile(
-    r"^(?:they(?:'ve)?|he|she|(?:my |the )?doc(?:tor)?) (?:have |has |had |just )*(?:put|moved|switched|upped|cut|"
-    r"transferred) me (?:up |down |back |over )?(?P<where>(?:on|in|at|next to|with) .*|to (?=\d).*)$",
+    rf"{_BY_OTHERS}(?:put|moved|switched|upped|cut|transferred) me (?:up |down |back |over )?"
+    r"(?P<where>(?:on|in|at|next to|with) .*|to (?=\d).*)$",
     re.IGNORECASE,
 )
 """Where others have put the speaker: `they moved me next to Ines`."""
+_TAKEN_OFF = re.compile(
+    rf"{_BY_OTHERS}(?:took|taken|weaned|pulled) me off (?P<what>[^,;.]+?)"
+    r"(?P<when> (?:today|yesterday|(?:last|this) \w+))?(?=$|[,;.])",
+    re.IGNORECASE,
+)
+"""What others have ended for the speaker: `the doctor took me off the statin`."""
 _AND_IT = re.compile(
     r"^(?P<act>.{2,30}?\b(?P<what>(?:my|our|the) [\w -]{2,24}?)),? (?:and |so |but )?(?:now )?it"
     r"(?P<is>'s|'ll| [a-z]+s| will| has)\b"
@@ -387,7 +397,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _DUE.sub(_own_due, text)
     text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
     text = _SECOND_NAME.sub(_with_comma, _NAME_FIRST.sub(r"\g<name>, and ", text))
-    text = _PUT_ME.sub(r"I'm now \g<where>", text)
+    text = _TAKEN_OFF.sub(_taken_off, _PUT_ME.sub(r"I'm now \g<where>", text))
     text = _OF_THEMSELVES.sub(r"\g<who>'s", text)
     text = _AND_IT.sub(_and_it, _SLIPPED.sub(_slipped, _WE_ARE.sub(r"our group has \g<many> \g<who>\g<now>", text)))
     text = _NEW_VALUE.sub(_new_value, text)
@@ -448,6 +458,10 @@ def _and_it(match: re.Match[str]) -> str:
     is_changed = _CHANGING.search(match["act"]) is not None and len(_OWNERS.findall(match["act"])) == 1
     verb = {"'s": " is", "'ll": " will"}.get(match["is"], match["is"])
     return f"{match['act']}, {match['what']}{verb}" if is_changed else match[0]
+
+
+def _taken_off(match: re.Match[str]) -> str:
+    return f"I'm no longer on {match['what']}" + (f" since{match['when']}" if match["when"] else "")
 
 
 def _slipped(match: re.Match[str]) -> str:

@@ -81,15 +81,37 @@ async def test_what_is_asked_for_comes_before_other_times_of_the_same_person(mod
     assert (await _found(model, "When is Sami's birthday?", (*SAMI, birthday)))[:1] == [birthday]
 
 
-async def test_an_answer_of_the_kind_asked_for_comes_before_another_statement() -> None:
-    texts = (
-        "I am Priya, a dental hygienist in Auckland, and I love surfing.",
-        "I'm allergic to shellfish.",
-        "We moved to Wellington last week.",
-    )
-    index = await remembered(texts, 0, E5WithEncoderEmbedder.from_package())
-    query = await analyze_query(index, E5WithEncoderEmbedder.from_package(), "Where do I live?")
-    assert [hit.text for hit in await index.search(query, SearchRequest())][:1] == [texts[2]]
+@pytest.mark.parametrize(
+    ("texts", "home"),
+    [
+        (
+            (
+                "I am Priya, a dental hygienist in Auckland, and I love surfing.",
+                "I'm allergic to shellfish.",
+                "We moved to Wellington last week.",
+            ),
+            2,
+        ),
+        (("Hi, I'm Tess, hygienist in Auckland", "We moved to Wellington last week", "I'm on a statin since May"), 1),
+        (
+            (
+                "I'm Ada, I teach maths at a school in Delft",
+                "I stopped teaching, I work at the city archive now",
+                "we moved to Rotterdam in March",
+            ),
+            2,
+        ),
+        (("hola, soy Ana, enfermera en Vigo", "nos mudamos a Lugo en enero"), 1),
+        (("I'm Bo, baker in Leith", "we moved the sofa to the attic"), 0),
+        (("I teach in Oslo", "my sister moved to Bergen"), 0),
+    ],
+)
+async def test_a_move_comes_before_a_job_that_names_another_place(texts: tuple[str, ...], home: int) -> None:
+    question = "¿Dónde vivo?" if "soy" in texts[0] else "Where do I live?"
+    model = E5WithEncoderEmbedder.from_package()
+    index = await remembered(texts, 0, model)
+    query = await analyze_query(index, model, question)
+    assert [hit.text for hit in await index.search(query, SearchRequest())][:1] == [texts[home]]
 
 
 async def test_the_only_document_of_a_namespace_is_found_by_what_it_means(model: E5Embedder) -> None:

@@ -26,7 +26,7 @@ _LEAST_SUBJECT_COSINES = (0.17, -1.0, 0.17, -1.0, 0.17, 0.16, 0.14)
 questions of open sets that name somebody or something 2 % have a lower one with their answer, and half of the others'
 statements of the kind have. Weddings and deadlines are told of persons and things that the question does not name."""
 _SUBJECT_WIDTH = 0.01
-_BIRTHDAY, _NAME = 0, 4
+_BIRTHDAY, _NAME, _HOME = 0, 4, 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +46,11 @@ class AskedKind:
     def is_name(self) -> bool:
         """Return whether a name is asked for."""
         return self.number == _NAME
+
+    @property
+    def is_home(self) -> bool:
+        """Return whether it is asked where somebody lives."""
+        return self.number == _HOME
 
     @property
     def is_of_anything(self) -> bool:

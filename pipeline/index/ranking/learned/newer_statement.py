@@ -5,6 +5,7 @@ regression weighs how near they are to each other and to the question, and what 
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.index.ranking.learned.answer_kinds import DOUBTFUL_LOG_ODDS
 from pipeline.text.statement_words import adds_to_others, relative_in_subject
-from pipeline.text.succession import is_readable, may_succeed, tells_of_change, tells_of_plan
+from pipeline.text.succession import ADDED, PASSING, PAST, is_readable, may_succeed, tells_of_change, tells_of_plan
 
 LEAST_LOG_ODDS = 1.0
 """Log-odds from which the newer one answers: three of four pairs learned from that replace the older one reach it, and
@@ -36,6 +37,10 @@ _ENOUGH_COSINE = 0.35
 """Beyond these, being nearer to the older one or to the question tells no more: it is a matter of shared words."""
 _MIN_COSINE = 0.02
 """Cosines with the question count as at least this: only their ratio is weighed."""
+_HOME_LOG_ODDS = 1.0
+"""Log-odds from which a statement tells of a home."""
+_MOVED_THINGS = re.compile(r"\bmov(?:ed|ing) (?:the|my|our|an?|some|all|it|them|everything)\b", re.IGNORECASE)
+"""Who moves the sofa lives where they lived."""
 _BIAS = -5.66
 _MEASURE_WEIGHTS = (12.35, -9.22, 8.84, 0.10, 1.86, -0.33, 0.43)
 _KIND_WEIGHTS = (-1.04, 3.36, -0.94)
@@ -67,6 +72,8 @@ class StatementPair:
     older_kind_log_odds: float | None = None
     about_asker: bool = False
     """Whether the question is about who asks it."""
+    asks_for_home: bool = False
+    """Whether it asks where somebody lives: they have one home at a time."""
 
 
 def measures(pair: StatementPair) -> tuple[float, ...]:
@@ -110,12 +117,29 @@ def answers_instead(pair: StatementPair) -> bool:
     odds = _BIAS + _weighed(_MEASURE_WEIGHTS, measures(pair)) + _weighed(_KIND_WEIGHTS, kind_marks(pair))
     if odds + _weighed(_MARK_WEIGHTS, (1.0, 0.0, 0.0, 0.0)) >= LEAST_LOG_ODDS:
         odds += _weighed(_MARK_WEIGHTS, word_marks(pair))
-    if odds < _CHANGE_LOG_ODDS:
+    if odds < _CHANGE_LOG_ODDS and not tells_another_home(pair):
         return False
     if any(tells(pair.newer) and not tells(pair.older) for tells in (adds_to_others, tells_of_plan)):
         return False
     least = _LEAST_READ_LOG_ODDS if is_readable(pair.newer, pair.older) else LEAST_LOG_ODDS
-    return odds >= least or _is_said_to_change(pair)
+    return odds >= least or _is_said_to_change(pair) or tells_another_home(pair)
+
+
+def tells_another_home(pair: StatementPair) -> bool:
+    """Return whether the newer one says that the asker, who asks where they live, has moved; and tells more of a home.
+
+    "We moved to Wellington last week" is not near to "I'm Tess, hygienist in Auckland".
+    """
+    return (
+        pair.asks_for_home
+        and pair.about_asker
+        and pair.kind_log_odds is not None
+        and pair.older_kind_log_odds is not None
+        and pair.kind_log_odds >= max(_HOME_LOG_ODDS, pair.older_kind_log_odds)
+        and tells_of_change(pair.newer)
+        and relative_in_subject(pair.newer) == relative_in_subject(pair.older)
+        and not any(pattern.search(pair.newer) for pattern in (PAST, PASSING, ADDED, _MOVED_THINGS))
+    )
 
 
 def _is_said_to_change(pair: StatementPair) -> bool:
