@@ -224,6 +224,7 @@ def _merit_instead(query: AnalyzedQuery, comparison: "_Comparison", old: int, ne
         older_change=comparison.change_log_odds[old],
         newer_change=comparison.change_log_odds[new],
         about_asker=query.intent.asks_about_asker,
+        is_newer_of_another_kind=comparison.are_of_another_kind[new],
         asks_for_home=query.asked_kind is not None and query.asked_kind.is_home,
     )
     if not answers_instead(pair):
@@ -240,6 +241,8 @@ class _Comparison:
     usual: list[float | None]
     kind_log_odds: list[float | None]
     """Those that each tells the kind of answer that the question asks for; None where it asks for no known one."""
+    are_of_another_kind: list[bool]
+    """Whether each tells another kind of answer instead."""
     change_log_odds: list[float]
     """Those that each tells of a change."""
 
@@ -260,7 +263,7 @@ def _compare_best(
     positions = np.argsort(-candidates.scores, kind="stable")
     best = positions[candidates.is_eligible[positions]][:NEWER_CANDIDATES].tolist()
     calibration = query.calibration
-    if calibration.common_part is None or calibration.told_changes is None or len(best) < 2:
+    if calibration.common_part is None or calibration.told_changes is None or calibration.answer_kinds is None:
         return None
     said = _facts_of_conversations(query, candidates, aligned, best)
     statements = [
@@ -275,7 +278,9 @@ def _compare_best(
     usual = usual_likeness(likeness, candidates.document_ordinals[[each.position for each in statements]].tolist())
     kind = query.asked_kind
     told = [None if kind is None else kind.log_odds(float(row @ kind.weights)) for row in directions]
-    return _Comparison(statements, likeness, usual, told, calibration.told_changes.log_odds(directions).tolist())
+    others = calibration.answer_kinds.of_another_kind(directions, kind)
+    changes = calibration.told_changes.log_odds(directions).tolist()
+    return _Comparison(statements, likeness, usual, told, others, changes)
 
 
 def _facts_of_conversations(

@@ -114,6 +114,14 @@ async def test_a_move_comes_before_a_job_that_names_another_place(texts: tuple[s
     assert [hit.text for hit in await index.search(query, SearchRequest())][:1] == [texts[home]]
 
 
+async def test_a_new_home_replaces_no_job() -> None:
+    texts = ("I work at the harbour in Porto", "My parents live in Braga", "I moved in with Rita in Gaia")
+    model = E5WithEncoderEmbedder.from_package()
+    index = await remembered(texts, 0, model)
+    found = await index.search(await analyze_query(index, model, "Where do I work?"), SearchRequest())
+    assert found[0].text == texts[0]
+
+
 async def test_the_only_document_of_a_namespace_is_found_by_what_it_means(model: E5Embedder) -> None:
     assert await _found(model, "Who is a vegetarian?", FACTS[:1]) == [FACTS[0]]
 

@@ -19,6 +19,8 @@ E5_WITH_ENCODER_KINDS_FILE = Path(__file__).parent / "e5_with_encoder_answer_kin
 `python -m bench.answer_kinds`."""
 _MIN_ASKED_LOG_ODDS = 1.0
 """Log-odds from which a question is held to ask for a kind."""
+_SURE_LOG_ODDS = 3.0
+"""Log-odds from which a statement surely tells a kind."""
 DOUBTFUL_LOG_ODDS = -1.5
 """Log-odds up to which a statement is held not to tell a kind; there, telling it is as likely as not."""
 _LEAST_SUBJECT_COSINES = (0.17, -1.0, 0.17, -1.0, 0.17, 0.16, 0.14)
@@ -109,6 +111,16 @@ class AnswerKinds:
             _LEAST_SUBJECT_COSINES[best],
             best,
         )
+
+    def of_another_kind(self, directions: NDArray[np.float32], kind: AskedKind | None) -> list[bool]:
+        """Return whether each statement hardly tells the kind that is asked for, and surely another one."""
+        if kind is None:
+            return [False] * len(directions)
+        log_odds = directions @ self.statements.T + self.statement_constants
+        asked = log_odds[:, kind.number]
+        best_other = np.delete(log_odds, kind.number, axis=1).max(axis=1)
+        found: list[bool] = ((asked < DOUBTFUL_LOG_ODDS) & (best_other > _SURE_LOG_ODDS)).tolist()
+        return found
 
 
 @cache

@@ -72,6 +72,8 @@ class StatementPair:
     older_kind_log_odds: float | None = None
     about_asker: bool = False
     """Whether the question is about who asks it."""
+    is_newer_of_another_kind: bool = False
+    """Whether the newer one tells another kind of answer instead: a home where the job is asked for."""
     asks_for_home: bool = False
     """Whether it asks where somebody lives: they have one home at a time."""
 
@@ -117,7 +119,7 @@ def answers_instead(pair: StatementPair) -> bool:
     odds = _BIAS + _weighed(_MEASURE_WEIGHTS, measures(pair)) + _weighed(_KIND_WEIGHTS, kind_marks(pair))
     if odds + _weighed(_MARK_WEIGHTS, (1.0, 0.0, 0.0, 0.0)) >= LEAST_LOG_ODDS:
         odds += _weighed(_MARK_WEIGHTS, word_marks(pair))
-    if odds < _CHANGE_LOG_ODDS and not tells_another_home(pair):
+    if pair.is_newer_of_another_kind or (odds < _CHANGE_LOG_ODDS and not tells_another_home(pair)):
         return False
     if any(tells(pair.newer) and not tells(pair.older) for tells in (adds_to_others, tells_of_plan)):
         return False
