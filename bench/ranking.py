@@ -24,7 +24,7 @@ from bench.datasets.changed_lives import changed_lives
 from bench.datasets.mixed_facts import mixed_facts
 from bench.datasets.near_questions import near_questions
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, Paraphrases, paraphrases
-from bench.datasets.worlds import worlds
+from bench.datasets.worlds import PARTS, worlds
 from bench.memory.conversations import AnnotatedQuestion, Conversation, conversations
 from bench.memory.coverage import extracted
 from bench.memory.memory_recall import build_index
@@ -290,9 +290,7 @@ async def _facts(data: Path, embedder: Embedder, halves: Sequence[bool]) -> list
         *await _mixed(embedder, halves),
         *await _near("facts of one person", embedder, halves),
         *await _near("texts that say several things", embedder, halves, several=True),
-        *await _worlds("worlds", embedder, halves),
-        *await _worlds("long worlds", embedder, halves, "long"),
-        *await _worlds("further worlds", embedder, halves, "further"),
+        *[each for part in PARTS for each in await _worlds(f"{part} worlds".strip(), embedder, halves, part)],
         *await _changed_lives(embedder),
     ]
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from weakref import ref
 
-import numpy as np
-
 from pipeline.columns import to_microseconds
 from pipeline.errors import NotReadyError
 from pipeline.index.namespace_index import NamespaceIndex
@@ -155,8 +153,7 @@ class ProfileQuery:
             [memory.vector for memory in memories],
             [memory.text for memory in memories],
         )
-        vectors = np.stack([memory.vector for memory in memories]) if memories else np.zeros((0, 0), np.float32)
-        log_odds = self.profiles.lasting_statements.log_odds(vectors).tolist()
+        log_odds = self.profiles.lasting_statements.log_odds_of([memory.vector for memory in memories])
         facts = [
             SectionFact(
                 memory.id,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.packed_vectors import unpack
 from pipeline.ports import Embedder
 from pipeline.profile.topic_vectors import TopicVectors, center_vectors, topic_vectors
 from pipeline.rows import MemoryColumns, NamespaceRow, OrganizationRow, Terms, Vector
@@ -81,8 +80,9 @@ class BucketClassifier:
         membership: NDArray[np.bool_] = (score >= MIN_MARGIN) & (score >= best - MAX_SCORE_GAP)
         return membership
 
-    def classify_columns(self, columns: MemoryColumns) -> NDArray[np.bool_]:
-        return self.classify(unpack(columns.vectors), self._count_shared_terms(columns.terms, columns.term_offsets))
+    def classify_columns(self, columns: MemoryColumns, vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Like `classify`; `vectors`: those of the columns, unpacked."""
+        return self.classify(vectors, self._count_shared_terms(columns.terms, columns.term_offsets))
 
     def classify_facts(self, vectors: Sequence[Vector], terms: Sequence[Terms]) -> NDArray[np.bool_]:
         if not vectors:

@@ -3,6 +3,7 @@
 It is one direction in the embedder's space, which its languages share.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,11 @@ class LastingStatements:
             return np.zeros(len(vectors), np.float32)
         log_odds = center_vectors(vectors, self.mean) @ self.weights + np.float32(self.constant)
         return np.where(vectors.any(axis=1), log_odds, 0).astype(np.float32)
+
+    def log_odds_of(self, vectors: Sequence[Vector]) -> list[float]:
+        """Return the same of single vectors."""
+        found: list[float] = self.log_odds(np.stack(vectors)).tolist() if vectors else []
+        return found
 
 
 NOTHING_LEARNED = LastingStatements(np.zeros(0, np.float32), 0.0, np.zeros(0, np.float32))

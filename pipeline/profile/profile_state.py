@@ -136,7 +136,7 @@ class ProfileState:
         current = [row for row in latest.values() if row is not None and row.is_active and row.in_profile]
         vectors = [row.vector for row in current]
         membership = self._classifier.classify_facts(vectors, [row.terms for row in current])
-        log_odds = self._lasting_statements.log_odds(np.stack(vectors)).tolist() if vectors else []
+        log_odds = self._lasting_statements.log_odds_of(vectors)
         for row, bucket_flags, odds in zip(current, membership, log_odds, strict=True):
             valid_time_ms = parse_valid_time_ms(to_microseconds(row.updated_at), row.date or "")
             lasting = is_lasting(row.text, is_static=row.is_static, log_odds=odds)
@@ -149,7 +149,8 @@ class ProfileState:
         """Score the memories that a profile may show, for `add_batches`."""
         rows = np.flatnonzero(columns.is_latest & ~columns.forgotten & columns.in_profile)
         valid_times_ms, is_static = _valid_times_ms(columns, rows), columns.is_static[rows]
-        log_odds = self._lasting_statements.log_odds(unpack(columns.vectors[rows]))
+        vectors = unpack(columns.vectors)
+        log_odds = self._lasting_statements.log_odds(vectors[rows])
         lasting = map(_is_lasting, columns.texts.take(rows), is_static.tolist(), log_odds.tolist())
         is_static = np.fromiter(lasting, np.bool_, len(rows))
         scores = valid_times_ms.copy()
@@ -159,7 +160,7 @@ class ProfileState:
             valid_times_ms[is_static],
             columns.worths[rows[is_static]],
         )
-        membership = self._classifier.classify_columns(columns)[rows]
+        membership = self._classifier.classify_columns(columns, vectors)[rows]
         return ScoredFacts(
             columns.ids,
             columns.texts,

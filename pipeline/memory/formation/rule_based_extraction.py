@@ -154,12 +154,12 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
         start, end = (None, None) if offset is None else (offset + sentence.start, offset + sentence.end)
         said = passage.with_addressee(to_be_remembered(sentence.text) if passage.is_speech else sentence.text)
         answers = answered(asked, said)
-        is_done = passage.utterance.text[: sentence.start].lower().endswith("[x] ")
+        tasks: list[str] = []
         if passage.utterance.speaker == TEAM:
             said = without_title(said)
-            if is_done or not said:
+            if not said or passage.utterance.text[: sentence.start].lower().endswith("[x] "):
                 continue
-        tasks = assigned(said) if passage.utterance.speaker == TEAM else []
+            tasks = assigned(said)
         separate = tasks or ([] if answers or not passage.is_speech else separate_statements(said))
         for text in answers or separate or [said]:
             yield _Spoken(SaidSentence(text, context, discourse, is_answer=bool(answers)), start, end)

@@ -226,7 +226,7 @@ def _facts_of(
         if refusal(clause, context, has_antecedent=person is not None) is None:
             value = worth(clause, context)
             if value.score >= min_worth:
-                referents = Referents(context.speaker_name, person, context.group)
+                referents = Referents(context.name_within, person, context.group)
                 facts.append(_to_fact(clause, context, referents, value, discourse.day))
         _remember_person(clause, context, discourse, is_resolved=is_resolved)
     if not clauses or is_question:
@@ -286,7 +286,7 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
         discourse.person = _phrase(introduced, context)
         return
     if is_first(subject) and (owned := _introduced(clause)) is not None:
-        discourse.person = f"{context.speaker_name}'s {owned}"
+        discourse.person = f"{context.name_within}'s {owned}"
         return
     own = {token.i for token in subject.subtree}
     others = [
@@ -352,5 +352,5 @@ def _phrase(token: "Token", context: SpeakerContext) -> str:
         token,
     )
     words = [part for part in token.doc[token.left_edge.i : end.i + 1] if not part.is_punct]
-    phrase = " ".join(f"{context.speaker_name}'s" if part.lower_ in ("my", "our") else part.text for part in words)
+    phrase = " ".join(f"{context.name_within}'s" if part.lower_ in ("my", "our") else part.text for part in words)
     return restore_name(phrase, token.doc)

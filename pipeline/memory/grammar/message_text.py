@@ -307,7 +307,7 @@ _CHANGING = re.compile(
 )
 _OWNERS = re.compile(r"\b(?:my|our|the|his|her|their)\b", re.IGNORECASE)
 _OF_THEMSELVES = re.compile(
-    r"^(?P<who>[A-Z][\w'-]+|my [a-z]+) (?:says|said|told me|texted me?|mentioned)(?: that)? (?P<whose>her|his)(?= \w)"
+    r"^(?P<who>[A-Z][\w'-]+|my [a-z]+) (?:says|said|told me|texted me?|mentioned)(?: that)? (?:her|his)(?= \w)"
 )
 """Somebody's own, as they say it: `Jana says her favourite colour is purple`."""
 _SLIPPED = re.compile(
@@ -456,8 +456,11 @@ def _recurring(match: re.Match[str]) -> str:
 def _and_it(match: re.Match[str]) -> str:
     """Name what `it` is, after a verb of change and the only thing of the speaker's before it."""
     is_changed = _CHANGING.search(match["act"]) is not None and len(_OWNERS.findall(match["act"])) == 1
-    verb = {"'s": " is", "'ll": " will"}.get(match["is"], match["is"])
-    return f"{match['act']}, {match['what']}{verb}" if is_changed else match[0]
+    return f"{match['act']}, {match['what']}{_written_out(match['is'])}" if is_changed else match[0]
+
+
+def _written_out(verb: str) -> str:
+    return {"'s": " is", "'ll": " will"}.get(verb, verb)
 
 
 def _taken_off(match: re.Match[str]) -> str:
@@ -467,7 +470,7 @@ def _taken_off(match: re.Match[str]) -> str:
 def _slipped(match: re.Match[str]) -> str:
     what = match["what"]
     owner = "" if what.lower().startswith(("my ", "our ", "the ")) else "the "
-    return f"{owner}{what}{' is' if match['is'] == chr(39) + 's' else match['is']}"
+    return f"{owner}{what}{_written_out(match['is'])}"
 
 
 def _named_next(match: re.Match[str]) -> str:

@@ -37,6 +37,11 @@ class SpeakerContext:
         return self.speaker or DEFAULT_SPEAKER
 
     @property
+    def name_within(self) -> str:
+        """The same within a sentence: the team is no proper name."""
+        return TEAM.lower() if self.is_group else self.speaker_name
+
+    @property
     def is_note(self) -> bool:
         """True if the speaker tells the service itself, and not other people."""
         return self.is_speech and (self.speaker is None or len(self.participants) < 2)

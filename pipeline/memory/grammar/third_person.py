@@ -8,7 +8,6 @@ from pipeline.memory.grammar.clauses import OTHERS, SUBJECTS, Clause, auxiliarie
 from pipeline.memory.grammar.worth import is_own_kin
 from pipeline.text.english_nouns import PARENTS
 from pipeline.text.english_verbs import third_person, word_set
-from pipeline.text.utterance import TEAM
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -70,7 +69,7 @@ def render_clause(clause: Clause, referents: Referents) -> str:
         is_name = fronted[0].tag_ in ("NNP", "NNPS")
         text = f"{text} {time if is_name else time[:1].lower() + time[1:]}"
     text = _SPACES.sub(" ", text).strip(" ,;:-\u2013\u2014.!\u2026")
-    return text[:1].upper() + text[1:].replace(f" {TEAM}", f" {TEAM.lower()}")
+    return text[:1].upper() + text[1:]
 
 
 def _join(tokens: "list[Token]", replaced: dict[int, str]) -> str:

@@ -10,10 +10,12 @@ from api.search.search_query import SearchContext, SearchModels, search_index
 from bench.ranking import remembered
 from bench.recall import build_text_index
 from pipeline.errors import OutageError
+from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
 from pipeline.models.e5.e5_embedder import E5Embedder
 from pipeline.models.e5_with_encoder_embedder import E5WithEncoderEmbedder
+from pipeline.ports import Embedder
 from pipeline.rows import Vector
 from schemas.http.v5.search_bodies import SearchBody
 
@@ -37,7 +39,10 @@ def model(request: pytest.FixtureRequest) -> E5Embedder:
 async def _found(model: E5Embedder, question: str, texts: Sequence[str], dates: Sequence[str] = ()) -> list[str]:
     """The texts that a search with all defaults finds, best first."""
     documents = [(str(at), day) for at, day in enumerate(dates)] if dates else None
-    index = await build_text_index(texts, model, documents)
+    return await _found_in(await build_text_index(texts, model, documents), model, question)
+
+
+async def _found_in(index: NamespaceIndex, model: Embedder, question: str) -> list[str]:
     hits = await index.search(await analyze_query(index, model, question), SearchRequest())
     return [hit.text for hit in hits]
 
@@ -109,17 +114,13 @@ async def test_what_is_asked_for_comes_before_other_times_of_the_same_person(mod
 async def test_a_move_comes_before_a_job_that_names_another_place(texts: tuple[str, ...], home: int) -> None:
     question = "¿Dónde vivo?" if "soy" in texts[0] else "Where do I live?"
     model = E5WithEncoderEmbedder.from_package()
-    index = await remembered(texts, 0, model)
-    query = await analyze_query(index, model, question)
-    assert [hit.text for hit in await index.search(query, SearchRequest())][:1] == [texts[home]]
+    assert (await _found_in(await remembered(texts, 0, model), model, question))[0] == texts[home]
 
 
 async def test_a_new_home_replaces_no_job() -> None:
     texts = ("I work at the harbour in Porto", "My parents live in Braga", "I moved in with Rita in Gaia")
     model = E5WithEncoderEmbedder.from_package()
-    index = await remembered(texts, 0, model)
-    found = await index.search(await analyze_query(index, model, "Where do I work?"), SearchRequest())
-    assert found[0].text == texts[0]
+    assert (await _found_in(await remembered(texts, 0, model), model, "Where do I work?"))[0] == texts[0]
 
 
 async def test_the_only_document_of_a_namespace_is_found_by_what_it_means(model: E5Embedder) -> None:

@@ -10,6 +10,7 @@ import pytest
 from bench.datasets import buckets
 from pipeline.columns import memory_columns
 from pipeline.models import open_embedder
+from pipeline.packed_vectors import unpack
 from pipeline.profile.bucket_classifier import DEFAULT_BUCKETS, build_classifier, effective_buckets
 from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
 from pipeline.text.analyzer import hash_terms
@@ -83,7 +84,7 @@ async def test_columns_and_single_facts_are_classified_alike() -> None:
         ]
     )
     alone = classifier.classify_facts(vectors, [hash_terms(text) for text in texts])
-    assert classifier.classify_columns(columns).tolist() == alone.tolist()
+    assert classifier.classify_columns(columns, unpack(columns.vectors)).tolist() == alone.tolist()
 
 
 def test_organization_buckets_override_and_defaults_apply() -> None:

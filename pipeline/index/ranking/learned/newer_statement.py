@@ -116,15 +116,18 @@ def kind_marks(pair: StatementPair) -> tuple[float, ...]:
 
 def answers_instead(pair: StatementPair) -> bool:
     """Return whether the newer statement answers instead of the older; reads their words only where they may matter."""
+    if pair.is_newer_of_another_kind:
+        return False
     odds = _BIAS + _weighed(_MEASURE_WEIGHTS, measures(pair)) + _weighed(_KIND_WEIGHTS, kind_marks(pair))
     if odds + _weighed(_MARK_WEIGHTS, (1.0, 0.0, 0.0, 0.0)) >= LEAST_LOG_ODDS:
         odds += _weighed(_MARK_WEIGHTS, word_marks(pair))
-    if pair.is_newer_of_another_kind or (odds < _CHANGE_LOG_ODDS and not tells_another_home(pair)):
+    is_home = tells_another_home(pair)
+    if odds < _CHANGE_LOG_ODDS and not is_home:
         return False
     if any(tells(pair.newer) and not tells(pair.older) for tells in (adds_to_others, tells_of_plan)):
         return False
     least = _LEAST_READ_LOG_ODDS if is_readable(pair.newer, pair.older) else LEAST_LOG_ODDS
-    return odds >= least or _is_said_to_change(pair) or tells_another_home(pair)
+    return is_home or odds >= least or _is_said_to_change(pair)
 
 
 def tells_another_home(pair: StatementPair) -> bool:
