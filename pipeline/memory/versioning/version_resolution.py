@@ -117,7 +117,8 @@ class _PlannedFacts:
             return False
         if self._is_plan_and_present(fact, other):
             effective = other.takes_effect
-            return effective is not None and effective <= fact.valid_time
+            # A plan may be told after its day: what was said before replaces it no more than anything said later.
+            return effective is not None and effective <= fact.valid_time and other.valid_time < fact.valid_time
         is_stated = other.id in fact.stated_updates or fact.id in other.replaced_by
         reverse_is_stated = fact.id in other.stated_updates or other.id in fact.replaced_by
         if not (is_stated or reverse_is_stated):

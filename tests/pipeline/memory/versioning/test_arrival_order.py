@@ -77,6 +77,9 @@ async def test_any_order_of_arrival_ends_in_the_same_latest_facts(
 
 @given(ARRIVALS)
 @example((["I'm starting at Polestar on 4 February 2026.", "I work at Volvo."], [0, 1]))
+@example(
+    ([*["I live in Berlin."] * 4, "I work at Volvo.", "I'm starting at Polestar on 4 February 2026."], [*range(6)])
+)
 @settings(max_examples=40, deadline=None)
 async def test_memories_without_updates_are_the_latest_and_each_update_has_a_reason(
     arrivals: tuple[list[str], list[int]],
