@@ -10,6 +10,7 @@ import asyncio
 import json
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from pipeline.profile.bucket_classifier import NO_BUCKETS
 from pipeline.profile.lasting_statements import read_lasting_statements
 from pipeline.profile.profile_sections import ProfileSnapshot, build_profile
 from pipeline.profile.profile_state import ProfileState
+from pipeline.rows import MemoryRow
 from tests.support.memory_harness import MemoryHarness
 
 WORLDS = Path(profiles.__file__).parent
@@ -58,17 +60,26 @@ class ProfileScore:
 
 async def profile_of(world: dict[str, Any]) -> ProfileSnapshot:
     """Form the memories of a world's documents in order, and build the profile of its last day."""
+    return await profile_of_rows((await write_documents(world["documents"])).memories.rows, world["now"])
+
+
+async def write_documents(documents: Sequence[dict[str, Any]]) -> MemoryHarness:
+    """Return a namespace with the memories of these documents, formed in order."""
     harness = MemoryHarness()
-    for number, document in enumerate(world["documents"]):
+    for number, document in enumerate(documents):
         row = await harness.write_document(f"{number}", document["text"], date=f"{document['date']}T10:00:00Z")
         row = await harness.update_row(row, type=document.get("type", "text"))
         await harness.relate.handle(await harness.extract(row))
-    rows = harness.memories.rows
+    return harness
+
+
+async def profile_of_rows(rows: Sequence[MemoryRow], day: str) -> ProfileSnapshot:
+    """Return what a profile of these memories shows on a day."""
     embedder = open_embedder("e5-encoder")
     vectors = await embedder.embed_documents([row.text for row in rows])
     state = ProfileState(NO_BUCKETS, read_lasting_statements(embedder.name))
     state.apply_changes([(row.id, replace(row, vector=vector)) for row, vector in zip(rows, vectors, strict=True)])
-    now = datetime.fromisoformat(world["now"]).replace(tzinfo=UTC)
+    now = datetime.fromisoformat(day).replace(tzinfo=UTC)
     return build_profile(state.facts.values(), [], to_microseconds(now) // 1000)
 
 
