@@ -41,6 +41,12 @@ _OWNERS = word_set("their his her its my our")
 _PREPOSITIONS = english_words("detail_prepositions")
 _NEXT_TO = re.compile(r"\b(?:next|close) to\b")
 _HAVING = word_set("has have owns keeps got adopted")
+_BEGINNING = _HAVING | word_set("bought rented joined started began became married founded opened launched built moved")
+"""Verbs of events that leave something of which one may say more."""
+_ANOTHER = re.compile(r"\b(?:another|again|second|third|next)\b")
+_MONTH = re.compile(
+    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)(?: \d{4})?\b"
+)
 _DOING = english_words("verbs_of_doing")
 _LEARNING = word_set("learned learnt learns started began studied practises practices teaches taught")
 _LIKING = word_set("likes loves enjoys plays practises practices does")
@@ -214,7 +220,7 @@ def _shares_subject(new: FactTerms, text: str) -> bool:
 
 
 def _match_score(new: FactTerms, old: FactTerms, weights: "_TermWeights") -> tuple[float, Sequence[str]] | None:
-    if new.is_negated != old.is_negated or _has_other_object(new, old):
+    if new.is_negated != old.is_negated or _has_other_object(new, old) or _is_other_event(new, old):
         return None
     if new.subject == old.subject:
         common = new.content_terms & old.content_terms
@@ -276,6 +282,22 @@ def _has_other_object(new: FactTerms, old: FactTerms) -> bool:
         and old.first_content_term is not None
         and old.first_content_term not in new.content_terms
     )
+
+
+def _is_other_event(new: FactTerms, old: FactTerms) -> bool:
+    """Return whether the older fact is over once it was told, and the newer tells of something else.
+
+    One may say more of a state, of what began with an event (`bought a van`), and of an event told again.
+    """
+    if _ANOTHER.search(new.text) and not _ANOTHER.search(old.text):
+        return True
+    months, known = set(_MONTH.findall(new.text)), set(_MONTH.findall(old.text))
+    if months and known and months.isdisjoint(known):
+        return True
+    is_told_again = (
+        "just" not in old.words_after_subject and new.verb == old.verb and old.content_terms <= new.content_terms
+    )
+    return old.is_past_event and old.verb not in _BEGINNING and not is_told_again
 
 
 def _is_about(new: FactTerms, old: FactTerms, rare: Sequence[str]) -> bool:

@@ -111,6 +111,25 @@ def test_a_matching_sentence_pattern_extends_despite_common_words(text: str, oth
     assert relation.evidence == evidence
 
 
+@pytest.mark.parametrize(("text", "other"), [
+    ("Melanie will always remember the camping trip when they saw the meteors", "Melanie went on a camping trip"),
+    ("Nate won another regional chess tournament by a hair", "Nate won a chess tournament"),
+    ("Nate won the chess tournament in Leeds in April 2022", "Nate has a chess tournament in May 2022"),
+    ("Nate took the turtles to the beach in Tampa", "Nate just took the turtles for a walk"),
+])  # fmt: skip
+def test_another_event_extends_none_that_is_over(text: str, other: str) -> None:
+    assert find_extends_relation(text, [NearestMemory("x", other)], _neighbors_of([other])) is None
+
+
+@pytest.mark.parametrize(("text", "other"), [
+    ("Leo married Eva in a chapel in Siena", "Leo married Eva"),
+    ("Ann's new van needs a gearbox", "Ann bought a van"),
+    ("Nate won the chess tournament in Leeds with a sacrifice", "Nate won the chess tournament"),
+])  # fmt: skip
+def test_an_event_told_again_or_what_it_began_may_be_extended(text: str, other: str) -> None:
+    assert find_extends_relation(text, [NearestMemory("x", other)], _neighbors_of([other])) is not None
+
+
 WORDS = st.lists(
     st.sampled_from(["Ann", "Ann's", "runs", "is", "on", "has", "a", "dog", "cold", "brew", "loves", "learned", "to"]),
     min_size=1,
