@@ -53,7 +53,10 @@ async def expand_query(
         for term, expansion in more.items()
     }
     terms = {**added, **weights.weights}
-    return replace(query, term_weights=TermWeights(terms, weights.deferred_terms, frozenset(added)))
+    return replace(
+        query,
+        term_weights=TermWeights(terms, weights.deferred_terms, frozenset(added) | frozenset(weights.expansion_terms)),
+    )
 
 
 def find_expansion_terms(query_text: str, texts: Sequence[str], vectors: WordVectors) -> dict[int, ExpansionTerm]:

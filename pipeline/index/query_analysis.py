@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -12,12 +13,19 @@ from pipeline.index.asker_name import asked_by_name
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.query_intent import QueryIntent
-from pipeline.index.ranking.ranking_parameters import MULTI_ANSWER_DOCUMENT_FACTOR, calibration_for
+from pipeline.index.ranking.ranking_parameters import (
+    FRAMED_TERM_FACTOR,
+    MULTI_ANSWER_DOCUMENT_FACTOR,
+    calibration_for,
+)
 from pipeline.ports import Embedder
 from pipeline.rows import Vector
-from pipeline.text.analyzer import query_term_forms
+from pipeline.text.analyzer import query_term_forms, spelling_forms, words
+from pipeline.text.statement_words import names_somebody
 
 MAX_QUERY_TERMS = 256
+_UNFRAMED_WORDS = 2
+"""Words up to which a question with one term has no frame ("my work")."""
 MAX_QUERY_CHARS = 8_000
 """Longer queries are cut to this length."""
 
@@ -47,8 +55,10 @@ async def analyze_query(
     query_text = query_text[:MAX_QUERY_CHARS]
     forms = query_term_forms(query_text)[:MAX_QUERY_TERMS]
     statistics = await index.collect_statistics(dict.fromkeys(term for group in forms for term in group))
+    if corrections := await _spelling_corrections(index, query_text, forms, statistics.row_frequencies):
+        statistics = await index.collect_statistics({*statistics.row_frequencies, *corrections})
     asked = asked_by_name(query_text, index.introduced_names(statistics.row_frequencies))
-    statistics.choose_forms(forms)
+    statistics.choose_forms(forms, corrections)
     if asked is not None:
         query_text = asked.text
         statistics.asker_terms = {term for word in asked.name_words for form in query_term_forms(word) for term in form}
@@ -62,6 +72,8 @@ async def analyze_query(
         documents, vector = await asyncio.gather(asyncio.to_thread(statistics.document_scores), embedding)
     intent = QueryIntent.parse(query_text, today)
     calibration = calibration_for(embedder.name if vector.any() else NO_EMBEDDER)
+    if calibration.common_part is not None and len(forms) == 1 and _has_frame(query_text):
+        weights, documents = replace(weights, is_framed=True), documents / np.float32(FRAMED_TERM_FACTOR)
     return AnalyzedQuery(
         term_weights=weights,
         vector=vector,
@@ -73,6 +85,27 @@ async def analyze_query(
         intent=intent,
         asked_kind=calibration.asked_kind(vector) if vector.any() else None,
     )
+
+
+def _has_frame(query_text: str) -> bool:
+    """Return whether a question of one term is more than its term, and the term no name ("Where do I work?")."""
+    return len(words(query_text)) > _UNFRAMED_WORDS and not names_somebody(query_text)
+
+
+async def _spelling_corrections(
+    index: NamespaceIndex, query_text: str, forms: Sequence[Sequence[int]], frequencies: Mapping[int, int]
+) -> dict[int, int]:
+    """Return the most frequent term that is a letter from a word of the query that the namespace has in no form.
+
+    By that term, with the term that it stands for.
+    """
+    unknown = {group[0] for group in forms if not any(frequencies[term] for term in group)}
+    alike = spelling_forms(query_text, unknown) if unknown else {}
+    if not alike:
+        return {}
+    counted = (await index.collect_statistics({term for terms in alike.values() for term in terms})).row_frequencies
+    likeliest = {max(terms, key=counted.__getitem__): term for term, terms in alike.items() if terms}
+    return {term: misspelled for term, misspelled in likeliest.items() if counted[term]}
 
 
 def new_embedder_deadline() -> float:

@@ -7,9 +7,10 @@ single ideographs count as well, because one of them is often a word.
 import re
 import unicodedata
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from itertools import chain
+from string import ascii_lowercase
 from threading import local
 
 import numpy as np
@@ -37,6 +38,8 @@ _SCRIPT_RUNS = re.compile(rf"[{_UNSPACED_SCRIPTS}]+|[^{_UNSPACED_SCRIPTS}]+")
 _IS_UNSPACED = re.compile(rf"[{_UNSPACED_SCRIPTS}]")
 _IS_IDEOGRAPH = re.compile(rf"[{_IDEOGRAPHS}]")
 _ACCENTS = re.compile("[\u0300-\u036f]")
+_MIN_MISSPELLED_CHARS, _MIN_REPLACED_CHARS = 6, 7
+"""Letters from which a word that nobody has is taken for a misspelled one, and for one with a wrong letter."""
 _MIN_STOPWORDS = 2
 _MIN_LEAD = 1.5
 _MAX_DETECTED_WORDS = 100
@@ -115,6 +118,34 @@ def query_term_forms(text: str) -> list[tuple[int, ...]]:
         for term in terms_of_word:
             forms.setdefault(term, (term, *(other for other in others if other != term)))
     return list(forms.values())
+
+
+def spelling_forms(text: str, unknown_terms: Collection[int]) -> dict[int, list[int]]:
+    """The terms of words one slip of the pen from those words of a query whose terms nobody has, by term.
+
+    >>> [term_hash("address") in forms for forms in spelling_forms("our adress", [term_hash("adress")]).values()]
+    [True]
+    """
+    found = words(text)
+    language = detect_language(found, text)
+    forms: dict[int, list[int]] = {}
+    for word in found:
+        own = term_hashes(word, language)
+        if len(own) == 1 and own[0] in unknown_terms and word.isascii() and word.isalpha():
+            forms[own[0]] = [term for like in _misspellings(word) for term in term_hashes(like, language)]
+    return forms
+
+
+def _misspellings(word: str) -> set[str]:
+    """Words with one letter more, less or swapped, and one other letter in long words; they begin with the same."""
+    if not _MIN_MISSPELLED_CHARS <= len(word) <= _MAX_WORD_CHARS:
+        return set()
+    parts = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
+    letters = ascii_lowercase if len(word) >= _MIN_REPLACED_CHARS else ""
+    found = {head + tail[1:] for head, tail in parts if tail}
+    found |= {head + tail[1] + tail[0] + tail[2:] for head, tail in parts if len(tail) > 1}
+    found |= {head + letter + tail for head, tail in parts for letter in ascii_lowercase}
+    return found | {head + letter + tail[1:] for head, tail in parts if tail for letter in letters}
 
 
 @lru_cache(maxsize=WORD_CACHE_SIZE)

@@ -15,6 +15,12 @@ _FOLDER = Path(__file__).parent / "word_lists"
 _WORD = re.compile(r"[\w'\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0d7f\u0e00-\u0e7f]+")
 _CLOCK_TIME = re.compile(r"\b(?:[01]?\d|2[0-3])[:.h][0-5]\d\b(?![.:]\d)")
 _DIGIT = re.compile(r"[\d@]")
+_PHONE_NUMBER = re.compile(r"(?:\d[ ()./-]{0,3}){6}")
+"""At least six digits in a row, however they are grouped."""
+_NUMBER_NAMED = re.compile(
+    r"n[uú]mer|numéro|nummer|number|номер|αριθμ|رقم|מספר|नंबर|番号|号码|번호|หมายเลข|เบอร์|số", re.IGNORECASE
+)
+_NAME_GAP = re.compile(r",? ")
 _CAPITALIZED = re.compile(r"[^\W\d_][^ .?!]* +[\"'¿(]*(?!I\b)[A-ZÀ-ÖØ-ÞĄ-ŽΑ-ΩА-ЯЁЄІЇҐ]")
 _OF = frozenset(
     {"of", "de", "da", "do", "di", "del", "della", "van", "von", "của", "meiner", "meines", "unserer", "unseres"}
@@ -28,6 +34,8 @@ _BEGIN_WORDS = 2
 _STATEMENT_WORDS = 4
 """Words of a note about a relative: `kinder sind laut` is of all children."""
 _SUBJECT_MAX_CHARS = 48
+_NOTE_CHARS = 160
+"""Longest text in which "number" is that of a phone ("the plumber's number is in the blue notebook")."""
 _CACHED_TEXTS = 4096
 _WHOLE, _STEM = "\t", "\n"
 _ENDS = {_WHOLE: "(?= )", _STEM: ""}
@@ -221,6 +229,48 @@ def says_number(text: str) -> bool:
     (True, False)
     """
     return _DIGIT.search(text) is not None or _pattern("numbers").search(_spaced(text)) is not None
+
+
+def asks_for_contact(question: str) -> str:
+    """Return whether a question asks for a phone number or an e-mail address: `phone`, `email` or empty.
+
+    >>> asks_for_contact("Quel est le numéro de téléphone de Léa ?"), asks_for_contact("Which phone does Sam use?")
+    ('phone', '')
+    """
+    spaced = _spaced(question)
+    return next((kind for kind in ("phone", "email") if _pattern(f"{kind}_asked").search(spaced)), "")
+
+
+def says_contact(text: str, kind: str) -> bool:
+    """Return whether a text has a phone number or an e-mail address, or speaks of one.
+
+    >>> says_contact("Call me: 0171 234 5678", "phone"), says_contact("The office has 12 rooms", "phone")
+    (True, False)
+    """
+    if kind == "email":
+        return "@" in text or asks_for_contact(text) == kind
+    is_named = len(text) <= _NOTE_CHARS and _NUMBER_NAMED.search(text) is not None
+    return is_named or _PHONE_NUMBER.search(text) is not None
+
+
+def names_directly(text: str, beings: frozenset[str]) -> bool:
+    """Return whether a text names one of these relatives or animals by a capitalized word right after it.
+
+    >>> names_directly("My nephew Otto turns six", named_beings("my nephew"))
+    True
+    >>> names_directly("My sister has a nephew. He is six", named_beings("my nephew"))
+    False
+    """
+    spaced, found = _spaced(text), list(_WORD.finditer(text))
+    for name in ("relatives", "animals"):
+        for match in _pattern(name).finditer(spaced):
+            after = spaced[: match.end()].count(" ")
+            relations = _relations(name)[match.group().strip()]
+            if after < len(found) and not beings.isdisjoint(f"{name} {relation}" for relation in relations):
+                word, between = found[after].group(), text[found[after - 1].end() : found[after].start()]
+                if _NAME_GAP.fullmatch(between) and word[0].isupper() and len(word) > 1 and "'" not in word[:2]:
+                    return True
+    return False
 
 
 def _words(text: str) -> list[str]:

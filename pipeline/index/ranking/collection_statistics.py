@@ -13,6 +13,7 @@ from pipeline.index.ranking.ranking_parameters import (
     COMMON_TERM_ROW_SHARE,
     DOCUMENT_B,
     DOCUMENT_K1,
+    FRAMED_TERM_FACTOR,
     IDF_PRIOR_ROWS,
     MAX_DEFERRED_WEIGHT_SHARE,
 )
@@ -31,7 +32,7 @@ class TermWeights:
     deferred_terms: Collection[int] = ()
     """Common terms of little total weight: in a large namespace they do not select candidates."""
     expansion_terms: Collection[int] = ()
-    """Terms that query expansion added."""
+    """Terms that stand for the query's own: forms in other languages, and what query expansion added."""
 
     @property
     def discriminative_terms(self) -> Iterator[int]:
@@ -42,10 +43,14 @@ class TermWeights:
         """The weight of a word; 0 for a stopword."""
         return max((self.weights.get(term, 0.0) for part in words(word) for term in term_hashes(part)), default=0.0)
 
+    is_framed: bool = False
+    """Whether the query has one term in a frame of stopwords ("Where do I work?")."""
+
     @cached_property
     def total_weight(self) -> float:
-        """The sum of the weights of the query's own terms."""
-        return sum(weight for term, weight in self.weights.items() if term not in self.expansion_terms)
+        """The sum of the weights of the query's own terms, and of what its frame says."""
+        total = sum(weight for term, weight in self.weights.items() if term not in self.expansion_terms)
+        return FRAMED_TERM_FACTOR * total if self.is_framed else total
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ class CollectionStatistics:
     """Those of each segment of chunks."""
     total_lengths: DocumentLengths | None = None
     """Their sum, where the caller has it; nobody reads every document for each query."""
+    other_forms: dict[int, int] = field(default_factory=dict)
+    """Further forms of a query's terms, each with the term that it stands for."""
     asker_terms: Collection[int] = ()
     """Terms of the asker's own name, which their texts replace by *I*: they weigh less."""
 
@@ -94,13 +101,22 @@ class CollectionStatistics:
         self.row_counts[kind] = self.row_counts.get(kind, 0) + row_count
         self.term_counts[kind] = self.term_counts.get(kind, 0) + document_lengths.term_count
 
-    def choose_forms(self, forms: Iterable[Sequence[int]]) -> None:
-        """Keep one form of each query term: its own where the namespace has it, else the most frequent other."""
+    def choose_forms(self, forms: Iterable[Sequence[int]], corrections: Mapping[int, int]) -> None:
+        """Keep one form of each query term: its own where the namespace has it, else the most frequent other.
+
+        A name is in one namespace in texts of several languages, whose stemmers cut it in other ways: its
+        further forms stand for it, and weigh as much as the most frequent one of them, which a row seldom has twice.
+        `corrections`: terms that stand for misspelled ones.
+        """
         frequencies = self.row_frequencies
-        chosen = dict.fromkeys(
-            group[0] if frequencies[group[0]] else max(group, key=frequencies.__getitem__) for group in forms
-        )
-        self.row_frequencies = {term: frequencies[term] for term in chosen}
+        chosen: dict[int, None] = {}
+        others: dict[int, int] = {}
+        for group in forms:
+            own = group[0] if frequencies[group[0]] else max(group, key=frequencies.__getitem__)
+            chosen[own] = None
+            others |= {term: own for term in group if frequencies[term]}
+        self.other_forms = {term: own for term, own in (others | dict(corrections)).items() if term not in chosen}
+        self.row_frequencies = {term: frequencies[term] for term in (*chosen, *self.other_forms)}
 
     @property
     def largest_row_count(self) -> int:
@@ -118,8 +134,10 @@ class CollectionStatistics:
             term: self._share(term) * math.log1p((total - count) / (count + 1.0))
             for term, count in self.row_frequencies.items()
         }
+        weights |= {term: min(weights[term], weights[own]) for term, own in self.other_forms.items()}
         deferred = self._deferred_terms(weights)
-        return TermWeights({term: weights[term] for term in sorted(weights, key=deferred.__contains__)}, deferred)
+        ordered = {term: weights[term] for term in sorted(weights, key=deferred.__contains__)}
+        return TermWeights(ordered, deferred, self.other_forms.keys())
 
     def _share(self, term: int) -> float:
         return ASKER_NAME_FACTOR if term in self.asker_terms else 1.0
@@ -149,7 +167,7 @@ class CollectionStatistics:
             documents, counts = self._document_counts(term, len(lengths))
             frequency = len(documents)
             weight = self._share(term) * math.log1p((document_count + 0.5 - frequency) / (frequency + 1.0))
-            total_weight += weight
+            total_weight += 0.0 if term in self.other_forms else weight
             norms = DOCUMENT_K1 * (1 - DOCUMENT_B + DOCUMENT_B * lengths[documents] / average)
             scores[documents] += weight * counts / (counts + norms)
             found.append(documents)

@@ -19,6 +19,7 @@ from pipeline.text.statement_words import (
     asked_relations,
     asks_about_asker,
     asks_about_asker_alone,
+    asks_for_contact,
     asks_for_number,
     asks_for_person,
     asks_when,
@@ -78,6 +79,8 @@ class QueryIntent:
     """Whether it names a relative, or has a capitalized word that does not begin it."""
     asks_for_number: bool = False
     """Whether it asks for a phone number, an age, a price or the like."""
+    asks_for_contact: str = ""
+    """`phone` or `email` where it asks for such a number or address."""
     asks_for_person: bool = False
     """Whether it asks who somebody is."""
 
@@ -105,6 +108,7 @@ class QueryIntent:
             asks_about_asker_alone=asks_about_asker_alone(query_text),
             names_somebody=names_somebody(query_text),
             asks_for_number=asks_for_number(query_text),
+            asks_for_contact=asks_for_contact(query_text),
             asks_for_person=asks_for_person(query_text),
             asked_relations=asked_relations(query_text),
             named_beings=named_beings(query_text),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate, kth_largest
 from pipeline.index.ranking.candidates import AnySegmentView, Candidates
+from pipeline.index.ranking.learned.answer_kinds import AskedKind
 from pipeline.index.ranking.learned.newer_statement import (
     StatementPair,
     answers_instead,
@@ -45,7 +46,14 @@ from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.packed_vectors import unpack
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
-from pipeline.text.statement_words import named_beings, relative_in_subject, says_number, told_relations
+from pipeline.text.statement_words import (
+    named_beings,
+    names_directly,
+    relative_in_subject,
+    says_contact,
+    says_number,
+    told_relations,
+)
 from pipeline.text.succession import tells_of_plan
 
 _RAISE = 0.01
@@ -79,12 +87,14 @@ def apply_second_stage(
 def _lower_other_answers(query: AnalyzedQuery, candidates: Candidates, spared: NDArray[np.bool_]) -> Candidates:
     """Lower short statements that do not tell what the question asks for: of whom, a number, a kind of answer.
 
+    Passages of any length are lowered that have no phone number where one is asked for.
     `spared`: rows that replaced an answer, and so are one, though they may tell no number or job.
     """
     for factor, max_similarity, is_other in _other_answers(query):
         highest = query.calibration.raw_score_at(max_similarity)
         above = np.flatnonzero((candidates.scores > highest) & ~spared).tolist()
-        texts = {at: text for at in above if len(text := candidates.text(at)) <= NEWER_MAX_CHARS}
+        longest = np.inf if factor == "noNumber" else NEWER_MAX_CHARS
+        texts = {at: text for at in above if len(text := candidates.text(at)) <= longest}
         lowered = {at: highest for at, text in texts.items() if is_other(text)}
         candidates = _set_scores(candidates, factor, lowered)
     return _lower_other_kinds(query, candidates, spared)
@@ -99,7 +109,9 @@ def _other_answers(query: AnalyzedQuery) -> Iterator[tuple[ScoreFactor, float, C
         yield "relative", OTHER_RELATIVE_MAX_SIMILARITY, lambda text: _is_about_other_relative(text, asked)
     if (named := intent.named_beings) and kind is not None and kind.is_name:
         yield "otherKind", OTHER_RELATIVE_MAX_SIMILARITY, lambda text: _names_others(text, named)
-    if intent.asks_for_number:
+    if contact := intent.asks_for_contact:
+        yield "noNumber", NO_NUMBER_MAX_SIMILARITY, lambda text: not says_contact(text, contact)
+    elif intent.asks_for_number:
         yield "noNumber", NO_NUMBER_MAX_SIMILARITY, lambda text: not says_number(text)
 
 
@@ -123,10 +135,19 @@ def _lower_other_kinds(query: AnalyzedQuery, candidates: Candidates, spared: NDA
             highest = query.max_similarity_by_kind(kind, segment, group.rows[own])
             for at, similarity in zip((first + own).tolist(), highest.tolist(), strict=True):
                 score = query.calibration.raw_score_at(similarity)
-                if candidates.scores[at] > score and len(candidates.text(at)) <= NEWER_MAX_CHARS:
+                if candidates.scores[at] > score and _is_untold(query, kind, candidates.text(at)):
                     lowered[at] = score
         first = end
     return _set_scores(candidates, "otherKind", lowered)
+
+
+def _is_untold(query: AnalyzedQuery, kind: AskedKind, text: str) -> bool:
+    """Return whether a text is short, and does not say the name asked for along with something else.
+
+    "My nephew Otto turns six" tells his name, too.
+    """
+    named = query.intent.named_beings
+    return len(text) <= NEWER_MAX_CHARS and not (kind.is_name and named and names_directly(text, named))
 
 
 def _is_about_other_relative(text: str, asked: frozenset[int]) -> bool:

@@ -157,6 +157,32 @@ async def test_a_numeral_or_the_place_of_a_number_answers(model: E5Embedder, que
 
 
 @pytest.mark.parametrize(
+    ("question", "answer", "other"),
+    [
+        ("What is Henrike's phone number?", "Henrike's phone number hangs at the fridge.", "Henrike has 3 cats."),
+        ("numéro de téléphone de Léa", "Léa, appelle le 06 12 34 56 78.", "Léa a deux enfants, et quatre chats. " * 5),
+        ("Olgas E-Mail-Adresse", "Olga ist olga@example.org.", "Olga hat drei Kinder."),
+    ],
+)
+async def test_not_every_numeral_answers_a_question_for_a_phone_number_or_an_address(
+    model: E5Embedder, question: str, answer: str, other: str
+) -> None:
+    assert await _found(model, question, (answer, other)) == [answer]
+
+
+async def test_the_only_word_of_a_question_alone_makes_no_sure_answer(model: E5Embedder) -> None:
+    index = await build_text_index(("Is a bicycle or a car better for Galway?", "The flat has two rooms."), model)
+    (found,) = await index.search(await analyze_query(index, model, "What car do I own?"), SearchRequest())
+    assert found.similarity < 0.8
+
+
+@pytest.mark.parametrize("question", ["What's my nephew called?", "Wie heißt mein Neffe?"])
+async def test_a_name_that_follows_a_relative_tells_the_relatives_name(model: E5Embedder, question: str) -> None:
+    texts = ("My nephew Otto turns six on the 3rd of May.", "My nephew turns six in May.")
+    assert await _found(model, question, texts) == [texts[0]]
+
+
+@pytest.mark.parametrize(
     ("question", "own", "other"),
     [
         ("What is my wife's name?", "My girlfriend's name is Lea.", "My daughter's name is Mia."),

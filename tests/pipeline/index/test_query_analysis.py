@@ -1,0 +1,35 @@
+"""A query's words in a namespace: forms in other languages, and slips of the pen."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from bench.recall import build_text_index
+from pipeline.index.query_analysis import analyze_query
+from pipeline.index.ranking.search_request_and_hits import SearchRequest
+from pipeline.models.null_embedder import NullEmbedder
+
+pytestmark = pytest.mark.anyio
+
+
+async def _word_scores(question: str, texts: Sequence[str]) -> dict[str, float]:
+    """The scores by words of the texts that have any of the question's."""
+    index, model = await build_text_index(texts, NullEmbedder()), NullEmbedder()
+    hits = await index.search(await analyze_query(index, model, question), SearchRequest(threshold=0.0, explain=True))
+    return {hit.text: hit.explanation["bm25"] for hit in hits if hit.explanation and hit.explanation.get("bm25")}
+
+
+async def test_a_name_is_found_in_texts_of_all_languages_whose_stemmers_cut_it_in_other_ways() -> None:
+    texts = ("The fine in Aveiro is paid at once.", "A Câmara de Aveiro aceita que não paguem a multa.")
+    assert set(await _word_scores("parking in Aveiro", texts)) == set(texts)
+
+
+@pytest.mark.parametrize(("question", "right"), [("adress of Noel", 0), ("comand to restart", 1), ("calender", 2)])
+async def test_a_misspelled_word_stands_for_the_one_that_the_namespace_has(question: str, right: int) -> None:
+    texts = ("The address is by the lake.", "The command needs a reboot.", "The calendar hangs in the hall.")
+    assert list(await _word_scores(question, texts)) == [texts[right]]
+
+
+@pytest.mark.parametrize("question", ["whether Noel came", "catling", "Wasser"])
+async def test_a_word_that_begins_otherwise_or_is_too_short_is_no_misspelled_one(question: str) -> None:
+    assert not await _word_scores(question, ("The feather is light.", "Rattling doors", "water"))
