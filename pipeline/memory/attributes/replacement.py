@@ -221,14 +221,18 @@ def _foreign_features(new: Statement, old: Statement) -> list[str]:
             "foreign: begun after a denial",
             "begun" in new.kinds and old.is_denied and not new.is_denied and bool(shared),
         ),
-        ("foreign: another figure", bool(shared) and new.is_changed and _differ(new.numbers, old.numbers)),
+        ("foreign: another figure", bool(shared) and new.is_changed and _differ(new, old)),
         ("foreign: a word of both", bool(shared)),
     )
     return [name for name, applies in counted if applies]
 
 
-def _differ(new: frozenset[str], old: frozenset[str]) -> bool:
-    return bool(new and old) and new.isdisjoint(old)
+def _differ(new: Statement, old: Statement) -> bool:
+    """Return whether both have figures, others and not of other things: `16 uhr` tells nothing of `4 Jahre`."""
+    (units, digits), (old_units, old_digits) = (
+        map(set, zip(*of.figures, strict=True)) if of.figures else (set[str](),) * 2 for of in (new, old)
+    )
+    return not units.isdisjoint(old_units) and digits.isdisjoint(old_digits)
 
 
 def _things(old: Statement) -> dict[str, frozenset[str]]:

@@ -454,12 +454,12 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
     return Statement(
         holder=f"{speaker.lower()} {relative}".strip(),
         topic=Phrase(first, frozenset()),
-        words=frozenset(_foreign_stems(words_of_all("light").sub(" ", said))),
+        words=frozenset(_foreign_stems(words_of_all("light").sub(" ", _ended_part(said)))),
         names=frozenset(
             stemmed for name in _FOREIGN_NAME.findall(said) if name[0].isupper() for stemmed in _foreign_stems(name)
         ),
         places=frozenset(stemmed for name in _place_pattern().findall(said) for stemmed in _foreign_stems(name)),
-        figures=tuple(("", digits) for digits in _foreign_figures(said)),
+        figures=tuple(_foreign_figures(said)),
         is_changed=not found.isdisjoint(_FOREIGN_CHANGES) or has_change_word(said),
         is_denied="denied" in found,
         is_unreal="planned" in found,
@@ -471,10 +471,34 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
     )
 
 
-def _foreign_figures(said: str) -> Iterator[str]:
-    yield from _LONG_FIGURE.findall(said)
+def _ended_part(said: str) -> str:
+    """Return the parts between commas that say that something is over, with the part before one that names nothing.
+
+    >>> _ended_part("ich bin im Urlaub, muss nicht mehr ins Büro"), _ended_part("Yoga, das ist vorbei, ich tanze")
+    ('muss nicht mehr ins Büro', 'Yoga das ist vorbei')
+    """
+    ended, parts = words_of_all("ended"), _PARTS.split(said)
+    found = [
+        part if at == 0 or any(_foreign_stems(ended.sub(" ", part))) else f"{parts[at - 1]} {part}"
+        for at, part in enumerate(parts)
+        if ended.search(part)
+    ]
+    return " ".join(found) or said
+
+
+_PARTS = re.compile("[,;\uff0c\u3001] *")
+
+
+def _foreign_figures(said: str) -> Iterator[tuple[str, str]]:
+    """Yield figures with the word after them, of which figures of one thing have the same."""
+    for figure in _LONG_FIGURE.finditer(said):
+        unit = re.match(r" ?([^\W\d_]*)", said[figure.end() :])
+        yield unit[1][:_UNIT_CHARS].lower() if unit is not None else "", figure[0]
     for number in _COUNTED.findall(said):
-        yield str(_IDEOGRAPHS.index(number) + 1)
+        yield "", str(_IDEOGRAPHS.index(number) + 1)
+
+
+_UNIT_CHARS = 4
 
 
 @cache

@@ -3,7 +3,7 @@
 import re
 
 from pipeline.memory.grammar.message_text import NUMBER
-from pipeline.text.english_nouns import own_noun
+from pipeline.text.english_nouns import PETS, RELATIVES, own_noun
 from pipeline.text.english_verbs import is_past
 
 MAX_ANSWER_WORDS = 9
@@ -79,6 +79,17 @@ _WH = re.compile(
     re.IGNORECASE,
 )
 _POLAR = re.compile(rf"^(?P<be>do|are|can|have) you (?P<verb>[\w' -]{{3,50}}?){_NOW}", re.IGNORECASE)
+_RUN_ON = re.compile(r"(?:,|\.\.+|;) (?=(?:he|she|it|they|I|we)\b|(?:my|our) \w+ )")
+"""Begin of a statement after a short answer: `a beagle, he's nine`."""
+_YOUR_RELATIVE = re.compile(rf"\byour ((?:[a-z]+ )?(?:{'|'.join(sorted(RELATIVES | PETS))}))\b", re.IGNORECASE)
+_SAID_OF = re.compile(r"(?:he|she|they)(?P<verb>'s|'re| [a-z]+) (?P<rest>\S.*)$", re.IGNORECASE)
+_DISLIKED = re.compile(
+    r"^(?:(?:is|are) there )?any(?:thing|one)? ?[\w ]*?(?:that )?you (?P<verb>(?:don't|do not|"
+    r"can't|cannot|won't) \w+|dislike|"
+    r"hate|avoid)\b",
+    re.IGNORECASE,
+)
+"""What asks for something that somebody does without: `any fish you don't like?`."""
 _SAYS = {"do": ("I", "I don't"), "are": ("I'm", "I'm not"), "can": ("I can", "I can't"), "have": ("I've", "I haven't")}
 _SUBJECTS = {"do": "I", "did": "I", "were": "I was", "are": "I'm", "'re": "I'm"}
 _SOME = re.compile(rf"(?:an?|one|{NUMBER}|a few|some|my|our) \w", re.IGNORECASE)
@@ -100,6 +111,11 @@ def answered(asked: str, answer: str) -> list[str]:
     plain = questions[0].replace("\u2019", "'").replace("hat's", "hat is").strip(" ?,")
     question = _SHOULD.sub("", _JOINED.sub("", plain))
     said = _LEADING.sub("", answer.strip().rstrip(" .!").replace("\u2019", "'"))
+    said, comma, more = said.partition(run_on[0]) if (run_on := _RUN_ON.search(said)) is not None else (said, "", "")
+    if comma:
+        return [*stated, more] if (stated := answered(asked, said)) else []
+    if (about := _of_relative(question, said)) is not None:
+        return [about]
     if (
         not said
         or len(said.split()) > MAX_ANSWER_WORDS
@@ -118,6 +134,17 @@ def answered(asked: str, answer: str) -> list[str]:
     return [] if told is None else [told]
 
 
+def _of_relative(question: str, said: str) -> str | None:
+    """Return what is said of whom was asked about: `she's 71` of `your mother`."""
+    match, named = _SAID_OF.match(said), _YOUR_RELATIVE.findall(question)
+    if match is None or len(named) != 1:
+        return None
+    verb = {"'s": " has" if match["rest"].startswith("been ") else " is", "'re": " are"}.get(
+        match["verb"], match["verb"]
+    )
+    return f"my {named[0]}{verb} {match['rest']}"
+
+
 def _confirmed(question: re.Match[str], said: str) -> list[str]:
     """Return what `yes`, `no` or `never` says, and what follows it as a statement of its own."""
     verb, (affirmed, denied) = question["verb"], _SAYS[question["be"].lower()]
@@ -128,7 +155,8 @@ def _confirmed(question: re.Match[str], said: str) -> list[str]:
     if (yes := _YES.match(said)) is not None:
         rest = said[yes.end() :]
         if open_end is None:
-            return [begun, *filter(None, [rest])]
+            begun = re.sub(r"\byour\b", "my", begun)
+            return [f"{begun} {rest}"] if _PLACED.match(rest) else [begun, *filter(None, [rest])]
         return [f"{begun}{rest}"] if rest and not _HEDGED.search(rest) else []
     if affirmed == "I" and said.lower().startswith("never"):
         return [f"I never {verb}"]
@@ -140,6 +168,8 @@ def _confirmed(question: re.Match[str], said: str) -> list[str]:
 
 def _of_own(question: str, said: str) -> str | None:
     """Return what somebody says who was asked for something of theirs: their name, job, age, allergies, pets."""
+    if (match := _DISLIKED.match(question)) is not None:
+        return f"I {match['verb']} {re.sub('^no ', '', said, flags=re.IGNORECASE)}"
     if _CALLED.match(question):
         return f"Call me {said[:1].upper()}{said[1:]}"
     if (match := _ANY_OWN.match(question)) is not None:

@@ -1,10 +1,11 @@
-"""Sentences that say several things of their speaker at once, made one statement each. Pure."""
+"""Sentences that say several things of their speaker at once, or some in passing, made one statement each. Pure."""
 
 import re
 from collections.abc import Iterator
 
+from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.message_text import NUMBER
-from pipeline.text.english_nouns import KIN
+from pipeline.text.english_nouns import HELPERS, KIN, PETS, RELATIVES, is_plural
 from pipeline.text.english_verbs import BASES, word_set
 
 _BEGIN = re.compile(
@@ -58,6 +59,60 @@ _LIVES_WITH = re.compile(
     r"^(?P<home>(?:.*?\b)?(?P<who>I|we) live (?:in|near|outside) [\w' -]{2,40}?)(?P<kin> with (?:my|our) [^,;.!?]+?)"
     r"(?P<rest>(?:,| and (?:I|we)\b|[.!]*$).*)$"
 )
+
+_GREETING = r"^(?:(?:hi|hey|hello|yo|ok|okay|so|and|but|oh|also|btw|now|then|well|actually|quick one)\b[\s,:!-]*)*"
+_REQUEST = re.compile(
+    rf"\?\W*$|\b(?:please|pls|any (?:ideas?|tips|advice|suggestions?))\b|{_GREETING}(?:(?:can|"
+    rf"could|would|will) (?:you|u)|"
+    r"what|how|which|where|who|why|is (?:it|there)|are there|do|does|should|suggest|recommend|write|give|help|make|"
+    r"find|show|tell|explain|draft|plan|compare|list|need|looking for)\b",
+    re.IGNORECASE,
+)
+_SELF = r"(?:I|we|my|our)\b(?! (?:was|were|said|mentioned|guess|think|mean|wonder|assume|hope|would|could)\b)"
+_PROPER = r"(?-i:[A-Z])\w+"
+_JOINED = (
+    r"(?:because|(?:ever )?since|now that|given that|seeing as|"
+    rf"as(?= (?:I'm|I am|I have|we're|my|our|{_PROPER} (?:has|is))\b))"
+)
+_REASON_FIRST = re.compile(
+    rf"{_GREETING}{_JOINED} (?P<own>{_SELF}[^,]{{6,}}?)(?:, ?|(?<! and)(?<! that) (?=(?:I|we|my|our|what|how|which|"
+    r"where|can|could|should|do|is there)\b))(?P<rest>\w.*)$",
+    re.IGNORECASE,
+)
+"""A reason before what it explains: `since we moved out of the city I need a car`."""
+_REASON_LAST = re.compile(
+    rf"^(?P<rest>.*?\w)[,;]? {_JOINED} (?P<own>(?:{_SELF}|{_PROPER} (?:has|is|can't|doesn't|won't)\b).*)$",
+    re.IGNORECASE,
+)
+_RUN_ON = re.compile(
+    rf"^(?P<rest>.*?\w\W{{0,2}})(?:[,;]|\.\.+| -+) ?(?:(?:and|but|also|btw|by the way)\b,? ?)*"
+    rf"(?P<own>(?:{_SELF}|(?:he|she|they)\b(?! would\b)).*)$",
+    re.IGNORECASE,
+)
+"""What somebody adds to a request: `suggest a gift for my brother, he is into climbing`."""
+_UNREAL = re.compile(
+    r"\b(?:if|unless|whether|suppose|imagine|pretend|when (?:I|my|we)|(?:is|was) (?:it|that|"
+    r"this|he|she)(?: just| only)?$|"
+    r"say|translate|mean|word|phrase|answers|replies)\b",
+    re.IGNORECASE,
+)
+_PERSON = "|".join(sorted(RELATIVES | PETS | HELPERS))
+_WHO = re.compile(
+    rf"\b(?P<who>(?:my|our) (?:[a-z]+ )?(?:{_PERSON})(?: [A-Z][\w-]+)?),? who(?P<verb>'s| (?!I\b|we\b|you\b)[a-z]+) "
+    r"(?P<rest>[^,.;?!()]{3,})"
+)
+"""What is told of a relative: `for my mum, who's just retired, …`."""
+_TITLED = r"(?:Dr|Prof|Mrs?|Ms)\.? (?-i:[A-Z])[\w-]+"
+_NAMED_PERSON = re.compile(
+    rf"\b(?P<who>(?:my|our) (?:[a-z]+ )?(?P<kind>{_PERSON}))(?:(?P<apart> \()|,)? ?(?P<name>{_TITLED}|"
+    r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Christmas|Easter)[A-Z][a-z]+(?:-[A-Z][a-z]+)?)\b"
+)
+_AS_ROLE = re.compile(
+    rf"(?:{_GREETING}|, )as (?P<role>an? [\w -]{{3,30}}?)(?:, ?| (?=(?:I|we|my|what|how|which)\b))(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+"""What somebody is, before their point: `as a vegetarian I struggle to get enough protein`."""
+_LONG_AGO = re.compile(r"(?:(?:I|we) (?:\w+ed|was|were|had|used to|went|grew|loved)\b)", re.IGNORECASE)
 
 
 def separate_statements(sentence: str) -> list[str]:
@@ -118,6 +173,18 @@ def _introduction(sentence: str) -> list[str]:
     return statements if traits > 1 else []
 
 
+def is_role(part: str) -> bool:
+    """Return whether `a nurse` or `a vegetarian` is what somebody is, and not `a rule`."""
+    bare = re.sub("^an? ", "", part)
+    return bare not in _NO_ROLES and (_STATE.match(bare) or _ROLE.match(bare)) is not None
+
+
+_NO_ROLES = word_set(
+    "reminder starter beginner teenager youngster matter kicker refresher student whole kid child result"
+)
+"""What also follows `as a`, or was long ago."""
+
+
 def _trait(part: str) -> str | None:
     return next(_readings(part), None)
 
@@ -135,3 +202,41 @@ def _readings(part: str) -> Iterator[str]:
     if (role := _ROLE.match(part)) is not None:
         article = role["article"] or ("an " if role["role"][0].lower() in "aeiou" else "a ")
         yield f"I'm {article}{role['role']}"
+
+
+def with_asides(sentence: str) -> list[str]:
+    """Return a sentence without what it says in passing, and that as statements.
+
+    >>> with_asides("Can you suggest a gift for my brother Tom, he turns 40?")
+    ['Can you suggest a gift for my brother Tom?', 'he turns 40', 'my brother is called Tom']
+    >>> with_asides("as a vegetarian I struggle"), with_asides("since we moved to Rye I need a car")
+    (["I'm a vegetarian", 'I struggle'], ['we moved to Rye', 'I need a car'])
+    >>> with_asides("I like Rome, my sister likes Oslo")
+    ['I like Rome, my sister likes Oslo']
+    """
+    plain = sentence.replace("\u2019", "'")
+    if (before := _REASON_FIRST.match(plain)) is not None:
+        return [before["own"], *with_asides(before["rest"])]
+    role = _AS_ROLE.search(plain)
+    if role is not None and is_role(role["role"]) and not _LONG_AGO.match(role["rest"]):
+        rest = plain[: role.start()].strip(" ,") or role["rest"]
+        return [f"I'm {role['role']}", *(with_asides(rest) if rest else [])]
+    parts = [sentence]
+    is_request = _REQUEST.search(plain) is not None
+    reason = _REASON_LAST.match(plain) if is_request else None
+    added = reason or (_RUN_ON.match(plain) if is_request else None)
+    if added is not None and not (_UNREAL.search(added["rest"]) or find_instruction(added["rest"])):
+        end = "?" if plain.rstrip().endswith("?") else ""
+        parts = [f"{added['rest'].rstrip(' ,')}{end}", added["own"].rstrip("? ")]
+        parts = parts[:: -1 if reason is not None else 1]  # a reason names nobody of the request
+    return [*parts, *_told_of_others(plain, is_request=is_request)]
+
+
+def _told_of_others(sentence: str, *, is_request: bool) -> Iterator[str]:
+    """Yield what a sentence tells of the speaker's people in a relative clause, and the names it gives them."""
+    for told in _WHO.finditer(sentence):
+        verb = {"'s": " has" if told["rest"].startswith(("been ", "got ")) else " is"}.get(told["verb"], told["verb"])
+        yield f"{told['who']}{verb} {told['rest'].rstrip()}"
+    for named in _NAMED_PERSON.finditer(sentence):
+        if (is_request or named["apart"]) and not is_plural(named["kind"]):
+            yield f"{named['who']} is called {named['name']}"

@@ -47,7 +47,7 @@ _ROLE_PLAY = re.compile(
 )
 _QUOTED = re.compile(
     r"\"[^\"\n]{8,2000}\"|\u201c[^\u201d]{8,4000}\u201d|\u00ab[^\u00bb]{8,4000}\u00bb|"
-    r"\u201e[^\u201c\u201d]{8,4000}[\u201c\u201d]|"
+    r"\u201e[^\u201c\u201d]{8,4000}[\u201c\u201d]|[\u300c\u300e][^\u300d\u300f]{8,4000}[\u300d\u300f]|"
     r"(?<![\w])['\u2018](?=[A-Z\u00c0-\u017fa-z])[^'\u2018\n]*?(?:['\u2019]\w{1,2}\b[^'\u2019\n]*?)*['\u2019](?!\w)"
 )
 _TITLE = re.compile(r"(?:[A-Z0-9][\w'&:-]*|of|the|and|a|an|in|to|on|for|[\"'\u2018\u2019\u201c\u201d\s,])+$")
@@ -78,6 +78,8 @@ def begins_role_play(text: str) -> bool:
 def _blank_quotation(match: re.Match[str]) -> str:
     inner = match[0][1:-1]
     words = inner.split()
-    if len(words) < MIN_QUOTED_WORDS or (len(words) <= MAX_TITLE_WORDS and _TITLE.match(inner)):
+    if (len(words) < MIN_QUOTED_WORDS and match[0][0] not in "\u300c\u300e") or (
+        len(words) <= MAX_TITLE_WORDS and _TITLE.match(inner)
+    ):
         return match[0]
     return "\u2026" + re.sub(r"[^\n]", " ", match[0][1:])

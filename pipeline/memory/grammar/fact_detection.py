@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import OTHERS, Clause, find_clauses, is_first, without_addition
 from pipeline.memory.grammar.english_parser import parsed
-from pipeline.memory.grammar.instructions import reason_of_request, split_instruction
+from pipeline.memory.grammar.instructions import split_instruction
 from pipeline.memory.grammar.message_text import normalize_message
 from pipeline.memory.grammar.opening_names import restore_name
 from pipeline.memory.grammar.own_fields import own_field
@@ -135,8 +135,6 @@ def _stated_as_such(said: SaidSentence, text: str) -> tuple[str, DetectedFact | 
         dates = resolve_dates(stated, said.context.reference_date_for(is_first_person=True))
         return "", DetectedFact(dates.text, is_static(dates.text), dates.date_ranges)
     rest, asked = split_instruction(text) if context.speaker is None else (text, None)
-    if asked is None and (reason := reason_of_request(text)) is not None:
-        return reason, None
     return rest, None if asked is None else DetectedFact(asked, is_static=True)
 
 
@@ -175,7 +173,7 @@ def _identity(own: re.Match[str], context: SpeakerContext) -> DetectedFact:
 def _prepare(said: SaidSentence) -> str:
     text, said.discourse.place = resolve_there(said.text, said.discourse.place)
     if said.context.is_speech and text.rstrip().endswith("?") and (match := _QUESTION_AFTER.search(text)) is not None:
-        text = text[: match.start()]
+        text = text[: match.start()] if " " in text[: match.start()] else text  # more than `hey`
     plain = normalize_message(text, said.context, is_speech=said.context.is_speech)
     # As it was said, a message has small words of chats that look like another language's.
     is_foreign = detect_language(said.text) is not None and detect_language(plain) is not None
@@ -230,7 +228,7 @@ def _facts_of(
                 facts.append(_to_fact(clause, context, referents, value, discourse.day))
         _remember_person(clause, context, discourse, is_resolved=is_resolved)
     if not clauses or is_question:
-        discourse.person = None
+        discourse.person = _only_relative(doc, context, discourse.person)
     _remember_day(facts, doc, discourse)
     return facts
 
@@ -301,6 +299,14 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
         discourse.person = _phrase(others[0], context)
     elif others or not (is_resolved or _is_speakers_own(subject)):
         discourse.person = None
+
+
+def _only_relative(doc: "Doc", context: SpeakerContext, before: str | None) -> str | None:
+    """Return whom a question or a request means, where it is one of the speaker's: `a gift for my brother?`."""
+    named = [token for token in doc if _is_person(token) and not _is_pets_name(token) and token.dep_ != "appos"]
+    if not named:
+        return before if any(token.lower_ in OTHERS for token in doc) else None
+    return _phrase(named[0], context) if len(named) == 1 and _is_speakers(named[0]) else None
 
 
 def _introduced(clause: Clause) -> str | None:

@@ -117,17 +117,6 @@ def _is_own_habit(before: str, order: str) -> bool:
     return _OWN_CLAUSE.search(before) is not None and not (_REQUEST.search(order) or _MANNER.search(order))
 
 
-def reason_of_request(text: str) -> str | None:
-    """Return why somebody asks for something, where they say it of themselves.
-
-    >>> reason_of_request("Please write to Bo, since I'm on leave")
-    "I'm on leave"
-    """
-    reason = _OWN_REASON.search(text)
-    is_request = re.search(rf"\bplease\b|^{_POLITELY}", text, re.IGNORECASE) is not None
-    return reason["own"] if is_request and reason is not None and not text.rstrip().endswith("?") else None
-
-
 def split_instruction(text: str) -> tuple[str, str | None]:
     """Split an instruction off a sentence.
 

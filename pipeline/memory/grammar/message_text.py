@@ -8,7 +8,7 @@ from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_words
 from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
 from pipeline.memory.languages.profiles import detect_language
-from pipeline.text.english_nouns import is_plural, own_noun
+from pipeline.text.english_nouns import HELPERS, KIN, is_plural, own_noun
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
 
 _OPENING = re.compile(
@@ -53,6 +53,7 @@ _TELL_NOBODY = re.compile(
     re.IGNORECASE,
 )
 _EMOTICONS = re.compile(r"\s+(?:[:;]['-]?[()DPp/|]+|<3|xD|XD)(?=\s|$)")
+_MID_EMOTICONS = re.compile(rf"(?<=\w){_EMOTICONS.pattern}(?=\s\w)")
 _LAUGHTER = re.compile(r",? (?:lol|lmao|haha\w*|hehe|btw|by the way|tbh|ngl)(?=[ ,.!]|$)", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\[[^\[\]]*\]\s*")
 _WEEKDAYS = {name[:3]: name for name in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")}
@@ -273,6 +274,11 @@ _MOVED = re.compile(
     r"(?:(?:back|forward|up|down|out|again) )?(?:to|until|till) (?P<value>\S.*)$",
     re.IGNORECASE,
 )
+_DOCTOR = (
+    r"(?:(?:my |the |our )?(?:new |knee |heart |eye )?(?:doc(?:tor)?|gp|dentist|vet|midwife|"
+    r"consultant|specialist|optician|physio|"
+    r"nurse)|dr\.? \w+)(?: here)?(?:,? \(?dr\.? \w+\)?,?)?"
+)
 _BY_OTHERS = (
     r"^(?:they(?:'ve)?|he|she|(?:(?:my |the )?(?:doc(?:tor)?|GP|dentist|nurse|consultant|specialist|boss|manager))"
     r"(?:'s)?) (?:have |has |had |just |finally |already )*"
@@ -284,8 +290,9 @@ _PUT_ME = re.compile(
 )
 """Where others have put the speaker: `they moved me next to Ines`."""
 _TAKEN_OFF = re.compile(
-    rf"{_BY_OTHERS}(?:took|taken|weaned|pulled) me off (?P<what>[^,;.]+?)"
-    r"(?P<when> (?:today|yesterday|(?:last|this) \w+))?(?=$|[,;.])",
+    rf"(?:{_BY_OTHERS}(?:took|taken|weaned|pulled) me off|^{_DOCTOR}(?: (?:has|"
+    rf"just))* (?:stopped|discontinued) (?:my|the)) "
+    r"(?P<what>[^,;.]+?)(?P<when> (?:today|yesterday|(?:last|this) \w+))?(?=$|[,;.]| (?:because|due)\b)",
     re.IGNORECASE,
 )
 """What others have ended for the speaker: `the doctor took me off the statin`."""
@@ -322,6 +329,11 @@ _WE_ARE = re.compile(
     rf"^we(?:'re| are) (?:now |only |just )?(?P<many>{NUMBER}) (?P<who>people|persons|heads|devs|members)"
     r"(?P<now> now)?(?=$|[.,;!]| (?:and|since)\b)",
     re.IGNORECASE,
+)
+_ILLNESS = (
+    r"\w+(?:itis|osis|a?emia|oma|algia|pathy)|(?:\w+ )?(?:fracture|sprain|strain|tear|infection|"
+    r"syndrome|disease|disorder|"
+    r"deficiency|hernia|cyst|ulcer|diabetes|migraine|shingles|asthma|eczema|virus|allergy|intolerance)"
 )
 _NO_MORE_OF = re.compile(
     r"^(?:so )?no more (?P<what>[\w -]{3,20}?)(?: for me)?(?:,? I guess)?(?= since| now|[.!]*$|,)", re.IGNORECASE
@@ -361,11 +373,26 @@ _NOT_NOUNS = english_words("no_weekly_things")
 _BE = word_set("is are was were not be been being get got it it's i'm he she")
 _NOT_OWN = english_words("no_own_things")
 _TOLD = re.compile(
-    r"^(?:(?:my|our|the) )?(?:doctor|doc|gp|dentist|vet|midwife|consultant|optician|physio|nurse) (?:just )?"
-    r"(?:said|says|told me|tells me|confirmed)(?: that)? (?=(?:I|I'm|I've|my|our)\b)",
+    rf"^{_DOCTOR} (?:just )?(?:said|says|told me|tells me|confirmed|thinks)(?: that)? "
+    rf"(?:(?=(?:I|I'm|I've|my|our)\b)|(?P<it>it'?s) (?=(?:\w+ ){{0,4}}(?:{_ILLNESS})\b))",
     re.IGNORECASE,
 )
-"""Who is believed in what they say of the writer."""
+"""Who is believed in what they say of the writer: `physio says it's a stress fracture`."""
+_PROMOTED = re.compile(
+    r"^(?:they(?:'ve)?|he|she|(?:my |the |our )?(?:boss|chef|coach|company|manager|hotel|school|firm)(?:'s)?) "
+    r"(?:have |has |just |finally )*(?:promoted me to|made me) (?=(?:an? |"
+    r"the )?(?:[\w-]+ ){0,3}(?:head|lead|leader|partner|"
+    r"captain|supervisor|manager|director|chef|coordinator|foreman|editor|principal|chair|permanent|redundant)\b)",
+    re.IGNORECASE,
+)
+"""What others have made the speaker: `chef made me sous chef`."""
+_DONE = re.compile(
+    r"^(?P<what>(?:my |our )?[a-z][a-z-]+(?: [a-z-]+)?) (?P<done>fitted|installed|removed|"
+    r"repaired|replaced|delivered|booked) "
+    r"(?=(?:on|last|yesterday|today|this|for|in)\b)",
+    re.IGNORECASE,
+)
+"""What the writer had done, without an auxiliary: `hearing aids fitted on Tuesday`."""
 _WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
 _HEDGE = re.compile(r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my favou?rite\b)", re.IGNORECASE)
 
@@ -376,7 +403,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     >>> normalize_message("omg just moved back to Omaha lol", SpeakerContext(), is_speech=True)
     'I just moved back to Omaha'
     """
-    text = _SYMBOLS.sub("", _EMOTICONS.sub("", sentence).strip(" \t*_~\u2013\u2014-,;"))
+    text = _SYMBOLS.sub("", _EMOTICONS.sub("", _MID_EMOTICONS.sub(r",", sentence)).strip(" \t*_~\u2013\u2014-,;"))
     if not is_speech:
         return text
     text = _SMALL_I.sub("I", _ASIDE.sub(" ", text).strip())
@@ -397,13 +424,16 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _DUE.sub(_own_due, text)
     text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
     text = _SECOND_NAME.sub(_with_comma, _NAME_FIRST.sub(r"\g<name>, and ", text))
+    text = _DONE.sub(_had_done, _PROMOTED.sub("I got promoted to ", text))
     text = _TAKEN_OFF.sub(_taken_off, _PUT_ME.sub(r"I'm now \g<where>", text))
     text = _OF_THEMSELVES.sub(r"\g<who>'s", text)
     text = _AND_IT.sub(_and_it, _SLIPPED.sub(_slipped, _WE_ARE.sub(r"our group has \g<many> \g<who>\g<now>", text)))
     text = _NEW_VALUE.sub(_new_value, text)
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
     text = _NAMED_NEXT.sub(_named_next, _COUNTED.sub(r"I have \g<left> now", text))
-    text = _STATE_ALONE.sub(lambda match: f"I'm {match[0].lower()}", _TOLD.sub("", text))
+    text = _STATE_ALONE.sub(
+        lambda match: f"I'm {match[0].lower()}", _TOLD.sub(lambda told: "I have " if told["it"] else "", text)
+    )
     text = _RECURRING.sub(_recurring, _ABOUT_ME.sub(r"I'm \g<age>", text))
     text = _DOSE.sub(r"I take \g<what> ", text)
     text = with_owners(_NO_MORE_OF.sub(r"I no longer have \g<what>", text))
@@ -465,6 +495,18 @@ def _written_out(verb: str) -> str:
 
 def _taken_off(match: re.Match[str]) -> str:
     return f"I'm no longer on {match['what']}" + (f" since{match['when']}" if match["when"] else "")
+
+
+def _had_done(match: re.Match[str]) -> str:
+    """Return `I had my hearing aids fitted`, of a thing and not of somebody or a verb."""
+    words = match["what"].lower().split()
+    first, last = words[0], words[-1]
+    is_thing = first not in _NOT_OWN and last not in _BE and not is_past(last) and last not in _NO_ACTORS
+    owner = "" if first in ("my", "our") else "my "
+    return f"I had {owner}{match['what'][:1].lower()}{match['what'][1:]} {match['done']} " if is_thing else match[0]
+
+
+_NO_ACTORS = KIN | HELPERS | word_set("i we you they he she who it and just also finally already then so")
 
 
 def _slipped(match: re.Match[str]) -> str:

@@ -132,12 +132,19 @@ def _own_kin(token: "Token", referents: Referents) -> str | None:
 
 def _proper(token: "Token") -> str | None:
     """Return a name that was written small with its capital: `riga`."""
-    is_name = token.ent_type_ in _NAMED or (token.ent_type_ == "DATE" and token.tag_ == "NNP")
+    is_name = (token.ent_type_ in _NAMED and not _is_a_kind(token)) or (
+        token.ent_type_ == "DATE" and token.tag_ == "NNP"
+    )
     return (
         token.text[:1].upper() + token.text[1:]
         if is_name and token.is_lower and token.is_alpha and token.tag_ in _NOUNS
         else None
     )
+
+
+def _is_a_kind(token: "Token") -> bool:
+    """Return whether a word in small letters is a thing: `a statin`, `on meloxicam`."""
+    return token.head.lower_ == "on" or any(child.dep_ in ("det", "poss") for child in token.children)
 
 
 _NAMED = frozenset({"GPE", "PERSON", "NORP", "LANGUAGE", "LOC"})
@@ -199,7 +206,8 @@ def _agreeing(subject: "Token", clause: Clause) -> dict[int, str]:
     """Return the form of the verb that follows a name instead of `I`; a coordinated subject keeps its verb."""
     verb = clause.head if subject is clause.subject else subject.head
     is_compound = verb.dep_ in SUBJECTS  # the parser takes `test` of `we test drove it` for the subject
-    if is_compound or any(child.dep_ == "conj" for child in subject.children):
+    is_second = sum(child.dep_ in SUBJECTS for child in verb.children) > 1  # `Ines and I are moving in`
+    if is_compound or is_second or any(child.dep_ == "conj" for child in subject.children):
         return {}
     agreed: dict[int, str] = {}
     helpers = auxiliaries(verb)

@@ -105,8 +105,9 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
         return (1.5 if _is_complaint(clause) else -1.0), f"{lemma} alone"
     if lemma == "be":
         return _copula_score(clause)
-    if lemma == "have" and not objects and (duty := [child for child in head.children if child.dep_ == "xcomp"]):
-        return (-1.0 if duty[0].lemma_ in _EMPTY else 1.0), f"have to {duty[0].lemma_}"
+    if lemma == "have" and not objects and (acts := [child for child in head.children if _is_duty_or_done(child)]):
+        is_done = acts[0].dep_ == "ccomp"
+        return (2.0 if is_done else -1.0 if acts[0].lemma_ in _EMPTY else 1.0), f"have to {acts[0].lemma_}"
     if lemma in _LIGHT:
         return _light_verb_score(lemma, objects)
     if objects and (_is_generic(objects[0]) or (lemma == "need" and objects[0].lemma_.lower() in _REQUESTED)):
@@ -117,6 +118,11 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
         is_empty = inner.lemma_ in _EMPTY and lemma != "stop"
         return (-1.0 if is_empty else 1.5), f"{lemma} {inner.lemma_}"
     return (2.0 if lemma in _STRONG else -2.0 if lemma in _EMPTY else 1.0), lemma
+
+
+def _is_duty_or_done(token: "Token") -> bool:
+    """Return whether it is what somebody has to do, or had done: `I had my hearing aids fitted`."""
+    return token.dep_ == "xcomp" or (token.dep_ == "ccomp" and token.tag_ == "VBN")
 
 
 def _own_state(clause: Clause) -> str | None:
@@ -279,6 +285,8 @@ def _is_misread(token: "Token") -> bool:
 def _copula_score(clause: Clause) -> tuple[float, str]:
     complement = next((child for child in clause.head.children if child.dep_ in ("attr", "acomp", "oprd")), None)
     if complement is None:
+        if any(child.dep_ == "prep" and child.lower_ == "into" for child in clause.head.children):
+            return _IDENTITY, "likes or not"
         places = _PLACING if is_first(clause.subject) else _PLACING | _BESIDE
         placed = any(
             child.dep_ in ("prep", "advmod") and child.lower_ in places and not _is_leaving(child)

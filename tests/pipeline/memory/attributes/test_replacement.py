@@ -65,6 +65,15 @@ ENDED = [
     ),
 ]
 HELD = [
+    (
+        "User: seit wir nach Flensburg gezogen sind, finde ich keine Kinderärztin",
+        "User: bin seit gestern im Beschäftigungsverbot, muss also nicht mehr auf Station",
+    ),
+    (
+        "User: j'ai un bébé de cinq mois",
+        "User: je ne fume plus du tout, je dors comme un bébé",
+    ),
+    ("User: mein Sohn Jonte ist erst 4", "User: Jonte geht jetzt zum Turnen, donnerstags um 16 Uhr"),
     ("Issue 12 is open", "Issue 13 is closed"),
     ("User has two cats", "User's cat died"),
     ("User takes metoprolol in the morning and a statin at night", "The doctor stopped the statin"),

@@ -88,7 +88,7 @@ MONDAY = date(2026, 11, 23)
         ("can you write a reply to my landlord?", []),
         ("it's Tomasz here", ["User is Tomasz"]),
         ("it's Christmas", []),
-        ("Write a reply to my landlord Omar.", []),
+        ("Write a reply to my landlord Omar.", ["User's landlord is called Omar"]),
         ("write a poem in Spanish", []),
         ("Give me 10 links for pasta recipes", []),
         ("I live downtown and always use the metro.", ["User lives downtown", "User always uses the metro"]),

@@ -1,0 +1,74 @@
+"""What requests tell in passing."""
+
+from datetime import date
+
+import pytest
+
+from pipeline.memory.formation.rule_based_extraction import extract_facts
+
+MONDAY = date(2026, 11, 23)
+
+
+@pytest.mark.parametrize(
+    ("message", "facts"),
+    [
+        (
+            "hey, can you suggest a gift for my brother? he turns 40 and he's into climbing",
+            ["User's brother turns 40", "User's brother is into climbing"],
+        ),
+        ("suggest a gift for my sister, she's a keen runner", ["User's sister is a keen runner"]),
+        (
+            "since we moved out to Rye I need a car",
+            ["User moved out to Rye", "User needs a car"],
+        ),
+        ("as a vegetarian I struggle to find a lunch", ["User is a vegetarian", "User struggles to find a lunch"]),
+        ("As a reminder, I live in Oslo", ["As a reminder, User lives in Oslo"]),
+        ("what is a good dessert, because my daughter is allergic to nuts?", ["User's daughter is allergic to nuts"]),
+        ("what's the cheapest way to send money, my parents live in Kumasi", ["User's parents live in Kumasi"]),
+        ("is it because I'm a woman?", []),
+        ("what would you do if I moved to Rome, I'm curious", []),
+        ("what can I cook for my husband Dev", ["User's husband is called Dev"]),
+        ("my therapist (Dr. Oyelaran) wants to meet weekly", ["User's therapist is called Dr. Oyelaran"]),
+        ("for my mum, who works at a bank, what is a good course?", ["User's mum works at a bank"]),
+    ],
+)
+def test_a_request_gives_what_it_tells_in_passing(message: str, facts: list[str]) -> None:
+    found = [fact.text for fact in extract_facts(message, MONDAY)]
+    assert [fact for fact in facts if fact not in found] == []
+    assert facts or not found
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "fact"),
+    [
+        ("How old is your mother?", "she's 71 and lives with us", "User's mother lives with User"),
+        ("What kind of dog do you have?", "a beagle, he's 9 and deaf as a post", "User has a beagle"),
+        ("Any fish you don't like?", "no mackerel pls", "User doesn't like mackerel"),
+        ("Do you take milk in your coffee?", "yes, with oat milk", "User takes milk in their coffee with oat milk"),
+        ("Do you want automatic?", "yes automatic please, I only have an automatic licence", "automatic licence"),
+    ],
+)
+def test_an_answer_gives_what_was_asked_for(asked: str, answer: str, fact: str) -> None:
+    found = [each.text for each in extract_facts(f"assistant: {asked}\nuser: {answer}", MONDAY)]
+    assert any(fact in each for each in found), found
+
+
+@pytest.mark.parametrize(
+    ("message", "fact"),
+    [
+        ("Hearing aids fitted on Tuesday", "User had their hearing aids fitted on 17 November 2026"),
+        ("physio says it's a stress fracture", "User has a stress fracture"),
+        ("my doctor says it's a good idea", None),
+        ("chef made me sous chef", "User got promoted to sous chef"),
+        ("she made me dinner", None),
+        (
+            "Dr. Amin stopped the meloxicam because of my kidneys",
+            "User is no longer on meloxicam because of their kidneys",
+        ),
+        ("Ines and I are moving in together in July", "Ines and User are moving in together in July"),
+        ("my doctor put me on a statin", "User is now on a statin"),
+    ],
+)
+def test_what_others_did_is_said_of_the_user(message: str, fact: str | None) -> None:
+    found = [each.text for each in extract_facts(message, MONDAY)]
+    assert found == ([] if fact is None else [fact])
