@@ -73,9 +73,9 @@ def _kind(attribute: str, value: str) -> ValueKind:
 
 
 def _is_such(attribute: str, raw: str) -> bool:
-    """Return whether a value suits the attribute: `broken` is no phone, `tired` no boss."""
+    """Return whether a value suits the attribute: `broken` is no phone, `tired` or `40 years old` no boss."""
     head = _head(attribute)
-    named = raw[:1].isupper() or raw[:1].isdigit()
+    named = raw[:1].isupper() or (raw[:1].isdigit() and (head in _DEVICES or _DIGITS.search(raw) is not None))
     if attribute == "phone number":
         return _DIGITS.search(raw) is not None
     if head in _NAMED_ONLY | {"spouse", "boss", "friend"} and not attribute.startswith("favorite "):

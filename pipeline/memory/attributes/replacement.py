@@ -150,6 +150,7 @@ def features(new: Statement, old: Statement) -> list[str]:
     is_own = new.holder == old.holder and (
         same_topic or new.topic is old.topic is None or (old.topic is not None and _is_object(old.topic, new, old))
     )
+    tells_who_alone = old.is_role and bool(old.names - {topic}) and not new.names - {topic}
     same_entity = is_own or _is_users(new, old)
     same_names = all(
         not ours or not theirs or not ours.isdisjoint(theirs)
@@ -170,7 +171,7 @@ def features(new: Statement, old: Statement) -> list[str]:
         ("loosely ended, going on", loosely and old.is_going_on),
         ("loosely ended, where somebody is", loosely and (old.verb == BE or old.is_home)),
         ("activity ended", _ends_activity(new, old)),
-        ("topic changed", same_topic and not extra and new.is_changed),
+        ("topic changed", same_topic and not extra and new.is_changed and not tells_who_alone),
         ("said otherwise now", same_verb and bool(objects) and new.is_now),
         ("figure of one unit", other_figure and new.is_changed),
         ("altered", _match(new.altered, things, old)),
@@ -208,11 +209,11 @@ def features(new: Statement, old: Statement) -> list[str]:
 
 def _foreign_features(new: Statement, old: Statement) -> list[str]:
     shared = {word for word in new.words & old.words if not word.isdigit()}
-    is_ended, is_move = "ended" in new.kinds, "moved" in new.kinds
+    ended, is_move = shared & new.ended_words, "moved" in new.kinds
     is_elsewhere = not new.places <= old.names or (is_move and not new.words <= old.words)
     counted = (
-        ("foreign: a name of both ended", is_ended and bool(shared & old.names)),
-        ("foreign: a word of both ended", is_ended and bool(shared)),
+        ("foreign: a name of both ended", bool(ended & old.names)),
+        ("foreign: a word of both ended", bool(ended)),
         ("foreign: homes", new.is_home and old.is_home and "moved" not in old.kinds and is_elsewhere),
         ("foreign: jobs", "new_job" in new.kinds and old.is_job and "new_job" not in old.kinds),
         ("foreign: a word of both altered", "altered" in new.kinds and bool(shared)),
@@ -290,7 +291,7 @@ def _says_no_more(new: Statement, old: Statement) -> bool:
 
 
 def _ends_activity(new: Statement, old: Statement) -> bool:
-    return any(phrase.head == old.verb and phrase.modifiers <= old.words for phrase in new.ended)
+    return old.topic is None and any(phrase.head == old.verb and phrase.modifiers <= old.words for phrase in new.ended)
 
 
 def _is_named_in(new: Statement, old: Statement) -> bool:

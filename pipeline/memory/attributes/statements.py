@@ -32,8 +32,10 @@ _FOREIGN_NAME = re.compile(r"\b\w{3,}")
 _HANGUL = re.compile("[\uac00-\ud7af]")
 _UNSPACED = re.compile("[\u4e00-\u9fff]+|[\u30a0-\u30ff]+")
 """Runs of ideographs or of letters for foreign words, which say what a Chinese or Japanese text is about."""
-_SINGLE = re.compile("(?<![\u4e00-\u9fff])[\u4e00-\u9fff](?=[\u306f\u304c\u3092\u3082])")
-"""An ideograph that is a noun by itself: `\u732b\u3092`."""
+_SINGLE = re.compile("(?<![\u4e00-\u9fff])(?![\u79c1\u50d5\u4ffa])[\u4e00-\u9fff](?=[\u306f\u304c\u3092\u3082])")
+"""An ideograph that is a noun by itself, and not `I`: `\u732b\u3092`."""
+_COMPOUND = re.compile("[\u4e00-\u9fff\u30a0-\u30ff]+(?=[\u306f\u304c\u3092\u3082\u306e])")
+"""A Japanese noun before a particle, whose last letters say what it is: not Yokohama, but its marathon."""
 _IDEOGRAPHS = "\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341"
 """One to ten."""
 _COUNTED = re.compile(
@@ -71,11 +73,11 @@ _STRONG_END = (
 _WEAK_END = (
     r"left|lost|dropped(?! [\w ]+ (?:at|off|to)\b)|finished|completed|returned|"
     r"(?:is|are) (?:over|off|out of|back from|home from|out|free of)|"
-    r"came (?:home|back) from|got (?:home|back|out) (?:from|of)|shut down|closed|graduated from|passed|submitted|"
-    r"handed in|broke|canned|cut out"
+    r"came (?:home|back) from|got (?:[\w'-]+ ){0,3}?(?:home|back|out) (?:from|of)|shut down|closed|"
+    r"graduated from|passed|submitted|handed in|broke|canned|cut out"
 )
 _PARTED = (
-    r"(?:(?:gave|sent|brought|handed|passed|got|left) (?P<given>(?:[\w'-]+ ){1,4}?)"
+    r"(?:(?:gave|sent|brought|handed|passed|left) (?P<given>(?:[\w'-]+ ){1,4}?)"
     r"(?:back|up|away|down to|on to|behind)|"
     r"(?:threw|cut|chopped|took|got|had) (?P<off>(?:[\w'-]+ ){1,4}?)(?:off|away|removed|taken out)|"
     r"traded (?P<traded>(?:[\w'-]+ ){1,4}?)in|"
@@ -206,7 +208,8 @@ _GONE = re.compile(
 _FURTHER = re.compile(
     r"\b(?:second|other|spare|backup|rental|hire|loaner|courtesy|company)\b(?! hand)|"
     r"\b(?<!to )work (?:phone|laptop|computer|machine|car|van|mac\w*|iphone)\b|"
-    r"\bfor (?:(?:their|his|her|User's) (?!own|self)\w+|[A-Z])|\b(?:to visit|as a (?:gift|present))\b"
+    rf"\bfor (?:(?:their|his|her|User's) (?!own|self)\w+|(?:the )?(?:{'|'.join(sorted(RELATIVES))})\b|[A-Z])|"
+    r"\b(?:to visit|as a (?:gift|present))\b"
 )
 """What names a further thing of a kind, or one for somebody else."""
 _TO_COME = rf"(?:the )?(?:\w+ of )?(?:\d{{1,2}} )?(?:{_MONTHS}|spring|summer|autumn|fall|winter"
@@ -255,7 +258,7 @@ class Statement:
     `altered`: what it says has been changed; `begun`: what it says has begun. `state`: the passing states that it
     tells of, such as pregnancy or a place in hospital; `passed_state`: those that it says are over. `one_of`: things of
     a kind of which one holds at a time, with the kind and a number. `kinds`: what the words of another language say of
-    change, and `places` the names that follow their prepositions.
+    change, `ended_words` the stems beside those for an end, and `places` the names that follow their prepositions.
     """
 
     holder: str
@@ -266,6 +269,7 @@ class Statement:
     names: frozenset[str] = frozenset()
     places: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
+    ended_words: frozenset[str] = frozenset()
     figures: tuple[tuple[str, str], ...] = ()
     ended: tuple[Phrase, ...] = ()
     loosely_ended: tuple[Phrase, ...] = ()
@@ -454,7 +458,8 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
     return Statement(
         holder=f"{speaker.lower()} {relative}".strip(),
         topic=Phrase(first, frozenset()),
-        words=frozenset(_foreign_stems(words_of_all("light").sub(" ", _ended_part(said)))),
+        words=_foreign_words(said),
+        ended_words=_foreign_words(_COMPOUND.sub(lambda noun: noun[0][-2:], _ended_part(said))),
         names=frozenset(
             stemmed for name in _FOREIGN_NAME.findall(said) if name[0].isupper() for stemmed in _foreign_stems(name)
         ),
@@ -483,10 +488,14 @@ def _ended_part(said: str) -> str:
         for at, part in enumerate(parts)
         if ended.search(part)
     ]
-    return " ".join(found) or said
+    return " ".join(found)
 
 
 _PARTS = re.compile("[,;\uff0c\u3001] *")
+
+
+def _foreign_words(said: str) -> frozenset[str]:
+    return frozenset(_foreign_stems(words_of_all("light").sub(" ", said)))
 
 
 def _foreign_figures(said: str) -> Iterator[tuple[str, str]]:
