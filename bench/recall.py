@@ -8,10 +8,11 @@ import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import mean
 
-from api.search.offline_reranker import rerank
+from api.search.offline_reranker import rerank_features
 from bench.doubles.sample_rows import chunk_row, document_row
 from bench.relevance import Collection, Query, collections
 from pipeline.columns import chunk_columns, document_columns
@@ -125,9 +126,11 @@ async def _hits(
     text: str, index: NamespaceIndex, embedder: Embedder, *, again: bool = False
 ) -> list[tuple[int, float]]:
     question = await analyze_query(index, embedder, text)
-    hits = await index.search(question, SearchRequest(limit=RERANKED if again else DEEP, threshold=0.0))
-    if again:
-        hits = rerank(question, text, hits, embedder if isinstance(embedder, WordVectors) else None)
+    vectors = embedder if isinstance(embedder, WordVectors) else None
+    rescore = partial(rerank_features, question, text, vectors) if again else None
+    hits = await index.search(
+        question, SearchRequest(limit=RERANKED if again else DEEP, threshold=0.0, rescore=rescore)
+    )
     return [(int(hit.id), hit.similarity) for hit in hits]
 
 

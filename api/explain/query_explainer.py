@@ -70,7 +70,7 @@ FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
     "sharedTerms": "words in common, which likeness counts again",
     "rerankEndpoint": "what a reranker made of its place, where one is configured",
     "queryVariants": "what its place among the answers to all parts of the question made of it",
-    "borderlineOffset": "what reranking gives a borderline result, taken off so that thresholds mean the same",
+    "borderlineOffset": "what reranking gives the best result, taken off all so that thresholds mean the same",
 }
 """Human-readable descriptions."""
 AS_OF_LIMITATIONS = (

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from time import perf_counter
 from typing import Any, Protocol
 
 from api.presenters.trust import own_words, passage_trust
-from api.search.offline_reranker import assign_scores_by_rank, deduplicate, rerank
+from api.search.offline_reranker import assign_scores_by_rank, deduplicate, rerank_features
 from api.search.query_variants import MAX_REWRITTEN_QUERY_CHARS, QueryVariant, QueryVariantBuilder, merge_variant_hits
 from api.search.semantic_delete import matching_memories
 from pipeline.columns import from_microseconds
@@ -43,8 +43,7 @@ from schemas.http.v5.search_bodies import (
 from schemas.limits import MAX_FORGET_IDS
 
 RERANK_DEPTH = 50
-RERANK_THRESHOLD_FACTOR = 0.7
-"""Number of results that are reranked, and the share of the threshold from which they qualify."""
+"""Number of results that are reranked."""
 _TIMESTAMP_CACHE_SIZE = 4_096
 """Times lately shown: those of what came together are the same."""
 SEMANTIC_DELETE_THRESHOLD = 0.03
@@ -188,14 +187,14 @@ async def _search_and_rerank(
     body: SearchBody,
     models: SearchModels,
 ) -> list[Hit]:
-    """Search for more results with a lower threshold, rerank them, and cut to the requested number."""
-    wider = replace(request, limit=max(body.limit, RERANK_DEPTH), threshold=body.threshold * RERANK_THRESHOLD_FACTOR)
+    """Search for more results, with the features of reranking, and cut to the requested number."""
     vectors = models.embedder if isinstance(models.embedder, WordVectors) else None
     found = []
     for way in variants:
-        hits = await index.search(way.query, wider)
-        found.append(await asyncio.to_thread(rerank, way.query, way.text, hits, vectors))
-    hits = [hit for hit in merge_variant_hits(variants, found, wider.limit) if hit.similarity >= body.threshold]
+        rescore = partial(rerank_features, way.query, way.text, vectors)
+        wider = replace(request, limit=max(body.limit, RERANK_DEPTH), rescore=rescore)
+        found.append(await index.search(way.query, wider))
+    hits = merge_variant_hits(variants, found, max(body.limit, RERANK_DEPTH))
     if models.reranker is not None:
         first, rest = hits[:RERANK_DEPTH], hits[RERANK_DEPTH:]
         order = await models.reranker.rerank(variants[0].text, [hit.text for hit in first])

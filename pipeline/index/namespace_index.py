@@ -121,7 +121,10 @@ class NamespaceIndex:
             passing = filtered if passing is None else passing & filtered
         scan = SegmentScan(query, request, self.documents, passing, fits_exact_scoring(views))
         rows = scan.scan(views) if self.fits_inline_search else await self._scan_in_threads(scan, views)
-        return collect_top_hits(query, request, self.documents, scan.select_candidates(rows))
+        if request.rescore is None:
+            return collect_top_hits(query, request, self.documents, scan.select_candidates(rows))
+        candidates = scan.select_candidates(rows)
+        return await asyncio.to_thread(collect_top_hits, query, request, self.documents, candidates)
 
     async def _scan_in_threads(self, scan: SegmentScan, views: Sequence[AnySegmentView]) -> list[ScoredRows]:
         """Scan in threads; in several only while no other search of this namespace runs."""

@@ -1,8 +1,11 @@
 """The request and the results of a search in one namespace."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.index.segments.document_store import StoredDocument
 from pipeline.rows import Vector
@@ -37,6 +40,8 @@ ScoreFactor = Literal[
     "queryVariants",
 ]
 """Parts of a score: first-stage and second-stage ranking, reranking, and query rewriting, in this order."""
+Rescore = Callable[[Sequence[str]], dict[ScoreFactor, NDArray[np.float64]]]
+"""What is added to the scores of some texts, by factor, an amount for each."""
 ScoreExplanation = Mapping[ScoreFactor, float]
 """The contribution of each factor; their sum is the raw score."""
 
@@ -53,6 +58,8 @@ class SearchRequest:
     explain: bool = False
     documents: tuple[str, ...] | None = None
     """Keys of the documents whose rows may be found, with the scores that they have among all; None: any."""
+    rescore: Rescore | None = None
+    """Features of the best rows that are added in the second stage; a search with it runs in a thread."""
 
     @property
     def kinds_to_scan(self) -> tuple[RowKind, ...]:

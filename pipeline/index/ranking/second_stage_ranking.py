@@ -40,7 +40,7 @@ from pipeline.index.ranking.ranking_parameters import (
     TELLING_LOG_ODDS,
     TELLING_MAX_LEAD,
 )
-from pipeline.index.ranking.search_request_and_hits import ScoreFactor
+from pipeline.index.ranking.search_request_and_hits import Rescore, ScoreFactor
 from pipeline.index.ranking.superseded_memories import SuccessorPairs, expand_successors
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
@@ -63,17 +63,20 @@ _MAX_DOCUMENT_CHARS = np.int64(1) << 40
 
 
 def apply_second_stage(
-    query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore, limit: int
+    query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore, limit: int, rescore: Rescore | None = None
 ) -> Candidates:
     """Rescore the candidates and add the successors of superseded memories; a pure function.
 
-    `limit`: the number of results; texts that are far from being one are not read.
+    `limit`: the number of results; texts that are far from being one are not read. `rescore`: further features of the
+    best, before it is decided which of them answer and hold now.
     """
     candidates, successors = expand_successors(query, candidates)
     if len(successors.superseded):  # what is no answer makes none of its successor
         candidates = _lower_other_answers(query, candidates, np.zeros(len(candidates), np.bool_))
     aligned = align_memories_to_chunks(candidates.document_ordinals, candidates.is_chunk, *_text_spans(candidates))
     candidates, replacing = _relate_memories_and_chunks(query, candidates, successors, aligned, documents, limit=limit)
+    if rescore is not None:
+        candidates = _rescore_best(candidates, limit, rescore)
     candidates = _lower_other_answers(query, candidates, replacing)
     comparison = _compare_best(query, candidates, aligned, documents)
     if comparison is None:
@@ -82,6 +85,20 @@ def apply_second_stage(
         candidates = _put_asker_first(query, candidates, comparison)
     candidates = _put_telling_first(query, candidates, comparison)
     return _put_newer_first(query, candidates, comparison.with_scores(candidates))
+
+
+def _rescore_best(candidates: Candidates, limit: int, rescore: Rescore) -> Candidates:
+    """Order the best by further features, which make no answer of what is none: the first keeps its score."""
+    positions = np.argsort(-candidates.scores, kind="stable")
+    best = positions[candidates.is_eligible[positions]][:limit]
+    gains = rescore([candidates.text(at) for at in best.tolist()])
+    if not gains:
+        return candidates
+    highest = float(candidates.scores[best[0]])
+    gains["borderlineOffset"] = np.full(len(best), -sum(float(amounts[0]) for amounts in gains.values()))
+    for factor, amounts in gains.items():
+        candidates = candidates.with_contribution(factor, amounts, best)
+    return _limit_lead(candidates, highest)
 
 
 def _lower_other_answers(query: AnalyzedQuery, candidates: Candidates, spared: NDArray[np.bool_]) -> Candidates:

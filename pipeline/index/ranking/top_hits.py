@@ -22,7 +22,7 @@ def collect_top_hits(
     query: AnalyzedQuery, request: SearchRequest, documents: DocumentStore, candidates: Candidates
 ) -> list[Hit]:
     """The best candidates after second-stage ranking, best first."""
-    ranked = apply_second_stage(query, candidates, documents, request.limit)
+    ranked = apply_second_stage(query, candidates, documents, request.limit, request.rescore)
     min_score = query.calibration.raw_score_at(request.threshold)
     positions = ranked.top_positions(min_score, request.kinds, request.limit)
     hits = [_build_hit(query, documents, ranked, position) for position in positions.tolist()]

@@ -395,3 +395,24 @@ async def test_the_variants_of_a_search_wait_for_the_embedder_together(
     past = asyncio.get_running_loop().time()
     asked = await analyze_query(index, model, "Who bought a Pixel?", words_suffice=True, embedder_deadline=past)
     assert not asked.vector.any()
+
+
+RERANKED = SearchContext("s#0", date(2026, 1, 1))
+
+
+async def test_reranking_keeps_what_holds_now_before_what_has_the_words_of_the_question(model: E5Embedder) -> None:
+    texts = ("I live in Hamburg.", "I moved to Vienna.")
+    index = await build_text_index(texts, model, [("0", "2025-01-01"), ("1", "2026-01-01")])
+    body = SearchBody(query="Where do I live?", rerank="order")
+    found = (await search_index(index, SearchModels(model), body, RERANKED)).hits
+    assert [hit.text for hit in found] == [*reversed(texts)]
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [("What is my sister's phone number?", NUMBERS[0]), ("How do I compile a Linux kernel?", FACTS[0])],
+)
+async def test_reranking_makes_no_answer_of_what_is_none(model: E5Embedder, question: str, text: str) -> None:
+    index = await build_text_index((text,), model)
+    body = SearchBody(query=question, rerank="order")
+    assert (await search_index(index, SearchModels(model), body, RERANKED)).hits == []
