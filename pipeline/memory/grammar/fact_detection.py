@@ -23,6 +23,7 @@ from pipeline.memory.languages.profiles import (
     LanguageProfile,
     detect_language,
     is_doubtful,
+    is_instruction,
     is_permanent,
     states_personal_fact,
 )
@@ -134,6 +135,8 @@ def _stated_as_such(said: SaidSentence, text: str) -> tuple[str, DetectedFact | 
     if (stated := own_field(said.text, said.context.speaker_name)) is not None:
         dates = resolve_dates(stated, said.context.reference_date_for(is_first_person=True))
         return "", DetectedFact(dates.text, is_static(dates.text), dates.date_ranges)
+    if context.speaker is None and is_instruction(said.text) and not QUESTION_MARK.search(said.text):
+        return "", DetectedFact(f"{context.speaker_name}: {said.text.strip(_END)}", is_static=True)
     rest, asked = split_instruction(text) if context.speaker is None else (text, None)
     return rest, None if asked is None else DetectedFact(asked, is_static=True)
 
@@ -192,8 +195,10 @@ def _is_parsable(text: str) -> bool:
 
 def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile | None) -> list[DetectedFact]:
     # The mark of a question is gone from a message that is made ready for the parser.
-    if profile is None or _NO_SENTENCE.search(text) or not said.context.is_speech or QUESTION_MARK.search(said.text):
+    if profile is None or _NO_SENTENCE.search(text) or not said.context.is_speech:
         return []
+    if QUESTION_MARK.search(said.text):
+        text = profile.before_question(text)
     stated = profile.without_opening(text).rstrip(_END)
     is_introduction = profile.is_introduction(stated)
     if not (

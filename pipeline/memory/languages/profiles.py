@@ -9,7 +9,8 @@ join a sentence to the one before; `introduces`: openings in which somebody says
 name what the sentence before is about; `light`: verbs and other words that two statements may share without being about
 the same; `points`: pronouns of what was said before; `years`: the word after an age; `home` and `job`: where somebody
 lives, and that they work; `ended`, `moved`, `new_job`, `altered`, `begun` and `corrects`: what is over or has changed;
-`past`, `planned` and `denied`: what was, will be or is not so; `before_places`: prepositions before the name of a
+`past`, `planned` and `denied`: what was, will be or is not so; `answers` and `always`: what an assistant does, and that
+it is for every answer; `before_places`: prepositions before the name of a
 place; `common`: words by which the language is told from English, where the letters do not. `has_spaces = false`: words
 are found within others.
 """
@@ -40,7 +41,7 @@ _UNSURE = word_set("am min mit mi mine vi ho io eu ma ja me con no or")
 """Words of speakers of other languages that are also English, or units and names."""
 _CODES = {"german": "de", "french": "fr", "spanish": "es"}
 _PROFILED = frozenset({"english", "catalan", *_CODES})
-QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf")
+QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf|\u304b\\W*$")
 _COLON = re.compile("[:\uff1a]\\s*$")
 _FIGURE = re.compile(r"\d\d|\d\.? ?[^\W\d]{2,}")
 """A number of something, as opposed to the number of a room."""
@@ -57,6 +58,13 @@ _BETWEEN = re.compile(
 )
 _PAUSE = "[,.!:\\s\u2026\u2013\uff0c\u3001\u3002\uff01\u060c-]+"
 _NEVER = re.compile("(?!)")
+_COMMAS = re.compile("[,;\uff0c\u3001\u060c] *")
+_LINKED = re.compile("(?:\u304c|\u3051\u3069|\u306e\u3067|\u304b\u3089)$")
+"""What joins a Japanese statement to a question."""
+_POLITE = "und|e|et|y|en|i|och|a|bitte|por favor|per favore|s'il te pla\u00eet|stp|prosz\u0119|pros\u00edm"
+"""What stands before an order."""
+_MAX_QUESTION_SPACES = 3
+"""Spaces in a question of few words behind a comma: `mi hija cumple 15, ideas?`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,16 @@ class LanguageProfile:
                 found[-1] += separator + part
         return found
 
+    def before_question(self, text: str) -> str:
+        """Return what a question says before it asks; empty if it says nothing.
+
+        >>> detect_language("Ich wohne hier").before_question("ich bin Veganer, was kann ich backen?")
+        'ich bin Veganer'
+        """
+        *before, last = _COMMAS.split(text)
+        is_question = self.asks.search(last) is not None or last.count(" ") < _MAX_QUESTION_SPACES
+        return _LINKED.sub("", ", ".join(before)) if is_question else ""
+
     def is_introduction(self, text: str) -> bool:
         """Return whether somebody says their name, or their age between commas, with more about themselves.
 
@@ -126,6 +144,21 @@ class LanguageProfile:
     def without_opening(self, text: str) -> str:
         """Return a sentence without the words that join it to what was said before: `und`, `pero`."""
         return self.openings.sub("", text)
+
+
+def is_instruction(text: str) -> bool:
+    """Return whether a text tells an assistant in another language how to answer from now on.
+
+    >>> is_instruction("bitte antworte immer auf Deutsch"), is_instruction("antworte auf Deutsch")
+    (True, False)
+    """
+    return _orders().search(text) is not None and words_of_all("always").search(text) is not None
+
+
+@cache
+def _orders() -> re.Pattern[str]:
+    always, answers = words_of_all("always").pattern, words_of_all("answers").pattern
+    return re.compile(rf"(?:^|[,;:.] ?|[\u3041-\uffdc])(?:(?:{_POLITE}|{always})\W+)*{answers}", re.IGNORECASE)
 
 
 def detect_language(text: str) -> LanguageProfile | None:
