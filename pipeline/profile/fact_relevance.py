@@ -23,9 +23,11 @@ _RULES_LOG_ODDS = 0.85
 _VERB_DISTANCE = 9
 """Words within which the verb of a fact is looked for."""
 _BIOGRAPHY = re.compile(
-    r"\b(?:(?:has )?(?:moved|relocated) (?:in)?to|(?:has )?joined|(?:is taking|took) over|adopted|turned \d+|"
-    r"(?:was|were) (?:born|promoted|diagnosed|raised)|"
-    r"grew up|graduated|retired|(?:got|is|are|was) (?:married|engaged|divorced|widowed)|married|divorced|died|"
+    r"\b(?:(?:has )?(?:moved|relocated) (?:(?:out|back|over|down|up) )?(?:in)?to|"
+    r"is (?:\w+ )?settled (?:in|at)|(?:has )?joined|(?:is taking|took) over|adopted|turned \d+|"
+    r"(?:was|were|got|has been) (?:born|promoted|diagnosed|raised)|"
+    r"grew up|graduated|retired|(?:got|is|are|was) (?:recently |newly |now )?(?:married|"
+    r"engaged|divorced|widowed)|married|divorced|died|"
     r"founded|inherited|"
     r"has been an?|used to|"
     r"got (?:an?|the) (?:[\w-]+ ){0,2}(?:job|position|role|apprenticeship|internship|degree|licen[cs]e))\b"

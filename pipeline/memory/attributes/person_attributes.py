@@ -29,6 +29,11 @@ _RANK = (
     r"(?:junior|senior|lead|principal|staff|chief|head|assistant|associate|deputy|trainee|vice|full-time|"
     r"part-time|freelance)"
 )
+_TRADE = (
+    r"(?:an?|the) (?:[\w-]+ ){0,3}(?:engineer|developer|designer|manager|teacher|nurse|"
+    r"doctor|chef|cook|analyst|scientist|"
+    r"accountant|assistant|barista|waiter|waitress|lawyer|consultant|editor|librarian|technician|mechanic|receptionist)"
+)
 _ORDINAL = (
     r"(?P<v>first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|final|last|"
     r"\d{1,2}(?:st|nd|rd|th)?)"
@@ -41,6 +46,7 @@ _STATES = (
     ("married", rf"{WHO} (?:is|got|has been|was) {NOW}married(?: to {_WITH})?", "married"),
     ("married", rf"{WHO} (?:has )?married {_WITH}", "married"),
     ("single", rf"{WHO} and {_WITH} (?:have )?(?:broke|broken|split) up", "broke broken split"),
+    ("single", rf"{_WITH} and (?P<s>User) (?:have )?(?:broke|broken|split) up", "broke broken split"),
 )
 
 
@@ -77,6 +83,11 @@ def _moved(match: re.Match[str]) -> Iterable[Attribute | None]:
     yield (
         replace(attribute, is_explicit_change=True, detail=f"moved {attribute.detail}".strip()) if attribute else None
     )
+
+
+def _employer(match: re.Match[str]) -> Iterable[Attribute | None]:
+    """Return where somebody works, by its name or as `a small startup`."""
+    yield build_attribute(match, "employer", match["v"] or match["place"])
 
 
 def _ordinal(match: re.Match[str]) -> Iterable[Attribute | None]:
@@ -122,9 +133,11 @@ def _age(match: re.Match[str]) -> Iterable[Attribute | None]:
 
 PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(
-        rf"{WHO} (?:{NOW}lives|is {NOW}living|is {NOW}based|{NOW}resides) in {PLACE}",
+        rf"{WHO} (?:{NOW}lives|is {NOW}(?:all )?(?:living|based|settled)|{NOW}resides|"
+        rf"is {NOW}(?:in|at) (?:an?|the|their) (?:[\w-]+ )?(?:flat|apartment|house|studio|WG|"
+        rf"flatshare|dorm|bungalow)) in {PLACE}",
         single_attribute("residence"),
-        "lives living based resides",
+        "lives living based resides settled flat apartment house studio wg flatshare dorm bungalow",
     ),
     attribute_pattern(rf"{WHO}'s home is {NOW}in {PLACE}", single_attribute("residence"), "home"),
     attribute_pattern(
@@ -139,9 +152,10 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "lives live living based",
     ),
     attribute_pattern(
-        rf"{WHO} (?:{NOW}works|is {NOW}working|is {NOW}employed|{NOW}{_HIRED}) (?:at|for|by) {NAMED}",
-        single_attribute("employer"),
-        "works working employed started got found hired took",
+        rf"{WHO} (?:{NOW}works|is {NOW}working|is {NOW}employed|{NOW}{_HIRED}|is {NOW}{_TRADE}) (?:at|for|by) "
+        rf"(?:{NAMED}|(?:an?|the) (?P<place>[a-z][\w -]+))",
+        _employer,
+        "works working employed started got found hired took at",
     ),
     attribute_pattern(
         rf"{WHO} (?!.* (?:at \d|early\b|late\b))(?:has )?{NOW}"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pipeline.memory.formation.pasted_material import begins_role_play, blank_pasted
+from pipeline.memory.formation.pasted_material import begins_role_play, blank_pasted, ends_role_play
 from pipeline.text.speaker_attribution import parse_utterances
 from pipeline.text.utterance import TEAM, Utterance
 
@@ -147,6 +147,7 @@ def find_passages(text: str, document_type: str = "text") -> Iterator[Passage]:
     )
     in_role = False
     for utterance in utterances:
+        in_role = in_role and not (utterance.speaker is None and ends_role_play(utterance.text))
         if in_role and utterance.speaker is None:
             continue
         in_role = in_role or (utterance.is_chat and utterance.speaker is None and begins_role_play(utterance.text))

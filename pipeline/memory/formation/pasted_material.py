@@ -35,7 +35,8 @@ _FORWARDED = re.compile(
 )
 _PRETENCE = (
     r"\b(?:pretend (?:that )?(?:you|i|to be|we)|role[ -]?play|let'?s play|"
-    r"imagine (?:that )?(?:i|we)(?:'re|'m| are| am)|in (?:this|the) (?:game|scenario|story)|stay in character)\b"
+    r"imagine (?:that )?(?:i|we)(?:'re|'m| are| am)|(?:in|for) (?:this|the) (?:game|scenario|story)|stay in character|"
+    r"my (?:name|character|role) (?:for|in) this)\b"
 )
 _IN_ROLE = re.compile(_PRETENCE, re.IGNORECASE)
 _ROLE_PLAY = re.compile(
@@ -73,6 +74,19 @@ def blank_pasted(text: str) -> str:
 def begins_role_play(text: str) -> bool:
     """Return whether a message begins a game in which its writer is somebody else from then on."""
     return _IN_ROLE.search(text) is not None
+
+
+def ends_role_play(text: str) -> bool:
+    """Return whether a message ends the game: `ok stop`."""
+    return _OUT_OF_ROLE.match(text) is not None
+
+
+_OUT_OF_ROLE = re.compile(
+    r"\W*(?:(?:ok(?:ay)?|alright|thanks|haha|lol)\b\W*)*(?:stop|enough|that'?s enough|"
+    r"end (?:of )?(?:the )?(?:game|scene|role|story)|"
+    r"back to (?:reality|normal|real life)|out of character|let'?s stop)\b",
+    re.IGNORECASE,
+)
 
 
 def _blank_quotation(match: re.Match[str]) -> str:

@@ -171,12 +171,14 @@ def _coordinated_head(token: "Token", heads: "dict[int, Token]") -> "Token | Non
 
 def _shares_subject(token: "Token", first: "Token") -> bool:
     """Return whether a coordinated verb has the subject of the first, and not only its auxiliary."""
+    own = auxiliaries(token)
+    if not own and token.tag_ == "JJ" and any(child.dep_ == "neg" for child in token.children):
+        return False  # `I'm 74 and not great with computers`
     if token.pos_ not in _VERBS and (
         any(child.dep_ in ("det", "poss", "nummod", "amod") for child in token.children)
         or not any(child.dep_ in ("prep", "dobj") and child.i > token.i for child in token.children)
     ):
         return False
-    own = auxiliaries(token)
     if any(child.tag_ in _FINITE for child in own):
         return True
     if token.pos_ not in _VERBS:
@@ -261,7 +263,9 @@ def _is_tail(tokens: "list[Token]") -> bool:
     """Return whether words after a comma are a remark: a result, a comment or a run-on clause."""
     first = tokens[0]
     if first.lower_ in _REMARKS and not (first.lower_ == "so" and len(tokens) > 1 and tokens[1].lower_ == "that"):
-        is_result = first.head.pos_ in ("VERB", "AUX", "ADP") or (len(tokens) > 1 and tokens[1].lower_ == "no")
+        is_result = first.head.pos_ in ("VERB", "AUX", "ADP") or (
+            len(tokens) > 1 and tokens[1].lower_ in ("no", "nothing")
+        )
         return first.lower_ != "so" or first.dep_ != "advmod" or is_result
     if first.tag_ == "PRP" and first.dep_ in SUBJECTS and first.head.dep_ not in ("relcl", "advcl"):
         return True

@@ -39,7 +39,7 @@ _OPENING = re.compile(
     re.IGNORECASE,
 )
 _TRAILING = re.compile(
-    r"(?:[\s,.!;-]*(?<![\w'])(?:lol|lmao|haha\w*|hehe|thanks|thank you|thx|tho|though|just so you know|y'?know|"
+    r"(?:[\s,.!;-]*(?<![\w'])(?:lol|lmao|haha\w*|hehe|thanks|thank you|thx|tho|though|esp|just so you know|y'?know|"
     r"you know|btw|by the way|"
     r"(?:nice|good|great|pleased|lovely) to meet (?:you|u|y'?all|everyone)(?: all)?|"
     r"tbh|ngl|honestly|i swear|for sure|actually|\(?:[-']?[()DPp/|]|[;:]-?[()DPp]|xd|xx+|<3|\U0001f300|"

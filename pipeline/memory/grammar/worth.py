@@ -130,6 +130,8 @@ def _own_state(clause: Clause) -> str | None:
     lemma, subject = clause.head.lemma_.lower(), clause.subject
     if lemma == "say" and _is_own_helper(subject) and any(token.like_num for token in clause.tokens):
         return "who treats the speaker says how long"
+    if lemma == "handed" and is_first(subject):
+        return "left-handed"
     if lemma in _ABILITIES and _is_denied_alone(clause):
         return f"does not {lemma}"
     is_body = (

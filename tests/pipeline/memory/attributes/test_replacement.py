@@ -5,6 +5,7 @@ import pytest
 from pipeline.memory.attributes.attribute import contradicts, will_contradict
 from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.attributes.replacement import replaces
+from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 ENDED = [
     ("User sings in the church choir", "User quit the choir, too much drama"),
@@ -165,6 +166,20 @@ def test_what_has_ended_does_not_end_its_end(older: str, newer: str) -> None:
 def test_what_is_so_on_one_day_ends_nothing_that_is_so_every_day(usually: str, once: str) -> None:
     new, old = comparable_attributes(once), comparable_attributes(usually)
     assert not any(contradicts(ours, theirs) for ours in new for theirs in old)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("User is in a WG in Wedding", "User is finally in the new flat in Neukölln"),
+        ("User is currently a data engineer at a small startup", "User now works at Zalando"),
+        ("User lives in Parma", "User is all settled in Columbus"),
+    ],
+)
+def test_another_home_or_employer_replaces_the_first(older: str, newer: str) -> None:
+    new, old = comparable_attributes(newer), comparable_attributes(older)
+    assert find_contradiction(new, old) is not None
+    assert find_contradiction(new, comparable_attributes("User is a member at a gym")) is None
 
 
 def test_a_number_said_otherwise_replaces_the_first() -> None:

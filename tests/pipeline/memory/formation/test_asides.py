@@ -72,3 +72,22 @@ def test_an_answer_gives_what_was_asked_for(asked: str, answer: str, fact: str) 
 def test_what_others_did_is_said_of_the_user(message: str, fact: str | None) -> None:
     found = [each.text for each in extract_facts(message, MONDAY)]
     assert found == ([] if fact is None else [fact])
+
+
+def test_a_message_after_a_game_is_the_users_again() -> None:
+    chat = (
+        "user: act as an interviewer. my name for this is Alex Turner\nassistant: Tell me about yourself.\n"
+        "user: I'm Alex and I work at Google\nassistant: Why do you leave?\nuser: ok stop, thanks. I live in Berlin"
+    )
+    assert [fact.text for fact in extract_facts(chat, MONDAY)] == ["User lives in Berlin"]
+
+
+@pytest.mark.parametrize(
+    ("message", "fact"),
+    [
+        ("I'm 74 and not great with computers", "User is 74 and not great with computers"),
+        ("im left handed so nothing with a weird grip", "User is left-handed"),
+    ],
+)
+def test_a_state_keeps_what_belongs_to_it(message: str, fact: str) -> None:
+    assert [each.text for each in extract_facts(message, MONDAY)] == [fact]
