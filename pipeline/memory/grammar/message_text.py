@@ -393,6 +393,8 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 """What the writer had done, without an auxiliary: `hearing aids fitted on Tuesday`."""
+_MIN_SHOUTED_WORDS = 3
+"""Fewer words in capitals may be names: `IT`, `BMW M3`."""
 _WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
 _HEDGE = re.compile(r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my favou?rite\b)", re.IGNORECASE)
 
@@ -406,6 +408,8 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _SYMBOLS.sub("", _EMOTICONS.sub("", _MID_EMOTICONS.sub(r",", sentence)).strip(" \t*_~\u2013\u2014-,;"))
     if not is_speech:
         return text
+    if text.isupper() and len(text.split()) >= _MIN_SHOUTED_WORDS:
+        text = text.lower()
     text = _SMALL_I.sub("I", _ASIDE.sub(" ", text).strip())
     text = _TITLE.sub(lambda match: match[0].capitalize(), text)
     text = _AGREED.sub(lambda match: f"I {match['did'].lower()}{match['whom']} that ", text)

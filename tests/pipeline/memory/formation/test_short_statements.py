@@ -105,6 +105,7 @@ def test_a_name_belongs_to_whom_the_sentence_before_introduced() -> None:
         ("Can you remember that I park in bay 27?", "User parks in bay 27"),
         ("Never call me before 10am", "User asks: never call me before 10am"),
         ("hey its Joe", "User is Joe"),
+        ("MY SISTER MOVED TO BERLIN!!", "User's sister moved to Berlin"),
         ("my supervisor is dr. van Dijk", "User's supervisor is Dr. Van Dijk"),
         ("remind me that our lawyer is Elena Rossi", "User's lawyer is Elena Rossi"),
         ("Always run the tests before you push", "User asks: always run the tests before you push"),
@@ -129,7 +130,14 @@ def test_what_is_written_in_a_hurry_is_stated_in_full(said: str, memory: str) ->
 
 @pytest.mark.parametrize(
     "said",
-    ["lmao im dead", "oh great, another monday", "hey it's Monday", "im off to bed", "wat is de beste bakker in Gent"],
+    [
+        "lmao im dead",
+        "oh great, another monday",
+        "hey it's Monday",
+        "im off to bed",
+        "wat is de beste bakker in Gent",
+        "I GOT IT!!",
+    ],
 )
 def test_laughter_irony_and_questions_in_other_languages_make_no_memory(said: str) -> None:
     assert _memories(said) == []

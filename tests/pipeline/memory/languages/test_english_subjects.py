@@ -21,6 +21,7 @@ def _memories(text: str) -> list[str]:
         ("parents selling the house in Leeds", "my parents are selling the house in Leeds"),
         ("wife's due date is 3 march", "my wife's due date is 3 march"),
         ("budget's 30k now", "my budget is 30k now"),
+        ("standup is at 9", "my standup is at 9"),
         ("mother in law is staying with us", "my mother in law is staying with us"),
     ],
 )
@@ -41,6 +42,8 @@ def test_a_bare_subject_that_people_have_is_the_writers(note: str, owned: str) -
         "Omar's boss is Liv",
         "mum is home",
         "knee high socks are in fashion",
+        "northgate is 50 minutes by bus",
+        "bitcoin is 100k",
     ],
 )
 def test_what_is_said_of_all_or_of_others_gets_no_owner(note: str) -> None:
