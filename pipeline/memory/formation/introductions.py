@@ -14,7 +14,6 @@ _BEGIN = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?P<name>[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2})(?P<here> here)?$")
-_NAME_IN_SMALL_LETTERS = re.compile(r"[a-z][\w'-]{2,}$")
 _AGE = re.compile(r"(?:aged? )?(?P<years>1[3-9]|[2-9]\d)(?: ?(?:years old|yrs? old|yo|y/o))?$", re.IGNORECASE)
 _ROLE = re.compile(
     r"(?!not\b|so\b|your?\b|sure\b)(?P<article>an? |the )?(?P<role>(?:[\w&/-]+ ){0,3}?(?!bett|oth|nev|eith|sob|eag)"
@@ -155,8 +154,6 @@ def _introduction(sentence: str) -> list[str]:
     name = _NAME.match(first)
     if name is not None and name["here"]:
         is_named, first = True, name["name"]
-    elif is_named and name is None and others and _AGE.match(others[0]) and _NAME_IN_SMALL_LETTERS.match(first):
-        name, first = _NAME.match(first.title()), first.title()
     opening = f"I'm {first}" if is_named and name is not None else _trait(first)
     if opening is None or not (is_named or _STATE.match(first)):
         return []

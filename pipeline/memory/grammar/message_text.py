@@ -8,7 +8,7 @@ from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_words
 from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
 from pipeline.memory.languages.profiles import detect_language
-from pipeline.text.english_nouns import HELPERS, KIN, is_plural, own_noun
+from pipeline.text.english_nouns import HELPERS, KIN
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
 
 _OPENING = re.compile(
@@ -242,8 +242,6 @@ _INTRODUCTION = re.compile(
 """How people say who they are: `hey its Joe`, `it's me, Ann`, `it's Joe here`; `it's Rome` names something else."""
 _NAME_FIRST = re.compile(r"^(?P<name>my name is [\w'-]+), (?=(?:I|my|we)\b)", re.IGNORECASE)
 """A name and a second statement behind a comma, which the parser takes for one: `my name is Maya, I'm 33`."""
-_SECOND_NAME = re.compile(r"(?<=\w) and(?P<second> [A-Z]\w+ (?P<verb>[a-z]+s))\b")
-"""A second statement, which the parser takes for a second place: `Bo lives in Turin and Ana lives in Rome`."""
 _RECURRING = re.compile(
     r"^(?P<what>[a-z]{3,}(?: (?!every\b|each\b)[a-z]{3,})?)(?: is| are)? "
     r"(?:(?P<each>(?:every(?: other| second)?|each) )|on )?"
@@ -260,12 +258,6 @@ _CODE = re.compile(
 )
 """A code without a verb: `gate code 4471`."""
 _MIN_WORDS = 4
-_DUE = re.compile(
-    r"^(?P<what>(?:(?:my|our|the) )?[a-z][\w-]*(?: [a-z][\w-]*)?)(?:'s)? due (?=(?:in|on|by|next|this|tomorrow|today|"
-    r"before|\d)\b)",
-    re.IGNORECASE,
-)
-"""What is due, without a verb: `thesis due in june`."""
 _STUTTER = re.compile(r"\b(?P<word>a|the|i|we|to|and|in|is|my|of),? (?P=word)\b", re.IGNORECASE)
 _FILLER = re.compile(r"(?:^|,? )(?:(?:uh+|uhm+|umm+|hmm+|erm+)\b,?|um,)", re.IGNORECASE)
 _MOVED = re.compile(
@@ -425,9 +417,8 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
         text = shorter
     text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
     text = _CODE.sub(_own_code, _STUTTER.sub(r"\g<word>", _FILLER.sub("", text)))
-    text = _DUE.sub(_own_due, text)
     text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
-    text = _SECOND_NAME.sub(_with_comma, _NAME_FIRST.sub(r"\g<name>, and ", text))
+    text = _NAME_FIRST.sub(r"\g<name>, and ", text)
     text = _DONE.sub(_had_done, _PROMOTED.sub("I got promoted to ", text))
     text = _TAKEN_OFF.sub(_taken_off, _PUT_ME.sub(r"I'm now \g<where>", text))
     text = _OF_THEMSELVES.sub(r"\g<who>'s", text)
@@ -460,23 +451,10 @@ def _introduced(match: re.Match[str]) -> str:
     return f"I'm {match['name']}" if is_speaker else match[0]
 
 
-def _with_comma(match: re.Match[str]) -> str:
-    return f", and{match['second']}" if is_third_person(match["verb"]) else match[0]
-
-
 def _own_code(match: re.Match[str]) -> str:
     if not _BE.isdisjoint(match["what"].lower().split()):
         return match[0]
     return f"{match['whose'] or 'my '}{match['what'][:1].lower()}{match['what'][1:]} is {match['value']}"
-
-
-def _own_due(match: re.Match[str]) -> str:
-    words = match["what"].lower().split()
-    is_owned = words[0] in ("my", "our", "the")
-    if words[-1] in _BE or (words[0] in _NOT_OWN and not is_owned):
-        return match[0]
-    owner = "" if is_owned else "my " if own_noun(match["what"]) else "the "
-    return f"{owner}{match['what']} {'are' if is_plural(words[-1]) else 'is'} due "
 
 
 def _recurring(match: re.Match[str]) -> str:
