@@ -8,8 +8,16 @@ from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_words
 from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
 from pipeline.memory.languages.profiles import detect_language
-from pipeline.text.english_nouns import HELPERS, KIN
-from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
+from pipeline.text.english_nouns import HELPERS, KIN, is_plural
+from pipeline.text.english_verbs import (
+    BASES,
+    PASTS,
+    is_gerund,
+    is_past,
+    is_third_person,
+    third_person,
+    word_set,
+)
 
 _OPENING = re.compile(
     r"^(?:(?:hi|hey|hello|hiya|yo|wow|whoa|woah|on another note|speaking of which|in other news|yeah|yea|yep|yes|yup|"
@@ -322,6 +330,17 @@ _WE_ARE = re.compile(
     r"(?P<now> now)?(?=$|[.,;!]| (?:and|since)\b)",
     re.IGNORECASE,
 )
+_OF_US = re.compile(rf"^there(?:'s| are) (?P<many>{NUMBER}) of us(?=[,:;.]|$)", re.IGNORECASE)
+_NONE_OF_US = re.compile(
+    r"^(?:none of us|no ?(?:body|one) (?:at home|in (?:my|our|the) (?:family|house|household))) (?P<verb>[a-z]+)\b",
+    re.IGNORECASE,
+)
+_SOME_OF = re.compile(
+    rf"^(?P<some>(?:one|two|both|all|none) of )the (?={'|'.join(sorted(filter(is_plural, KIN)))}\b)", re.IGNORECASE
+)
+_DAY_FIRST = re.compile(
+    r"^(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)days?)(?=,? (?:I|I'm|we|we're|my|our) )", re.IGNORECASE
+)
 _ILLNESS = (
     r"\w+(?:itis|osis|a?emia|oma|algia|pathy)|(?:\w+ )?(?:fracture|sprain|strain|tear|infection|"
     r"syndrome|disease|disorder|"
@@ -422,6 +441,8 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _DONE.sub(_had_done, _PROMOTED.sub("I got promoted to ", text))
     text = _TAKEN_OFF.sub(_taken_off, _PUT_ME.sub(r"I'm now \g<where>", text))
     text = _OF_THEMSELVES.sub(r"\g<who>'s", text)
+    text = _DAY_FIRST.sub(lambda match: f"on {match['day'].capitalize()}", _SOME_OF.sub(r"\g<some>my ", text))
+    text = _NONE_OF_US.sub(_none_of_us, _OF_US.sub(r"our household has \g<many> people", text))
     text = _AND_IT.sub(_and_it, _SLIPPED.sub(_slipped, _WE_ARE.sub(r"our group has \g<many> \g<who>\g<now>", text)))
     text = _NEW_VALUE.sub(_new_value, text)
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
@@ -449,6 +470,11 @@ def _introduced(match: re.Match[str]) -> str:
         return f"I'm called {match['called']}"
     is_speaker = match["me"] or match["here"] or match[0][:1].lower() in "hy"
     return f"I'm {match['name']}" if is_speaker else match[0]
+
+
+def _none_of_us(match: re.Match[str]) -> str:
+    base = next((base for base in BASES if match["verb"].lower() in (base, third_person(base))), None)
+    return match[0] if base is None else f"we don't {base}"
 
 
 def _own_code(match: re.Match[str]) -> str:

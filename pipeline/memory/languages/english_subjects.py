@@ -113,7 +113,8 @@ def _left_out(phrase: list[str], verb: str, after: str) -> str | None:
         is_valued = len(phrase) <= _MAX_VALUED_WORDS and _NEW_VALUE.match(f"{verb} {after}") is not None
         return "" if is_valued and phrase[0].islower() and not is_past(noun) and not is_gerund(noun) else None
     if what.lower() in PARENTS and not is_gerund(verb):
-        return None  # `mum` is the writer's as it stands
+        # `mum` is the writer's as it stands, but for what may be a noun, as `lives`
+        return "" if is_third_person(verb) and verb not in _FINITE else None
     is_many = is_plural(noun)
     verb = verb.rstrip(".!")
     if is_many and not _CERTAIN.search(after) and not is_gerund(verb) and not is_past(verb):

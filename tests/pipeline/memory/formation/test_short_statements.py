@@ -106,6 +106,11 @@ def test_a_name_belongs_to_whom_the_sentence_before_introduced() -> None:
         ("Never call me before 10am", "User asks: never call me before 10am"),
         ("hey its Joe", "User is Joe"),
         ("MY SISTER MOVED TO BERLIN!!", "User's sister moved to Berlin"),
+        ("mum lives in Cork", "User's mum lives in Cork"),
+        ("oh and tuesdays we eat at my mum's", "User eats at their mum's on Tuesdays"),
+        ("one of the twins, Sami, can't have eggs", "One of User's twins, Sami, can't have eggs"),
+        ("nobody in our family eats pork", "User doesn't eat pork"),
+        ("there are five of us", "User's household has five people"),
         ("my supervisor is dr. van Dijk", "User's supervisor is Dr. Van Dijk"),
         ("remind me that our lawyer is Elena Rossi", "User's lawyer is Elena Rossi"),
         ("Always run the tests before you push", "User asks: always run the tests before you push"),
@@ -137,6 +142,8 @@ def test_what_is_written_in_a_hurry_is_stated_in_full(said: str, memory: str) ->
         "im off to bed",
         "wat is de beste bakker in Gent",
         "I GOT IT!!",
+        "nobody at home knows about it",
+        "one of the kids at school bit me",
     ],
 )
 def test_laughter_irony_and_questions_in_other_languages_make_no_memory(said: str) -> None:
