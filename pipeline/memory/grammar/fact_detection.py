@@ -27,7 +27,7 @@ from pipeline.memory.languages.profiles import (
     is_permanent,
     states_personal_fact,
 )
-from pipeline.text.english_nouns import KIN, PETS, is_plural
+from pipeline.text.english_nouns import KIN, PARENTS, PETS, is_plural
 from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
 
 if TYPE_CHECKING:
@@ -300,9 +300,11 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
     if _is_person(subject) or (subject.lemma_.lower() in PETS and any(subject.children)):
         is_only = not others and not any(child.dep_ == "conj" for child in subject.children)
         discourse.person = _phrase(subject, context) if is_only else None
-    elif len(others) == 1 and is_first(subject) and _is_speakers(others[0]):
+    elif len(others) == 1 and (is_first(subject) or subject.pos_ == "PRON") and _is_speakers(others[0]):
         discourse.person = _phrase(others[0], context)
-    elif others or not (is_resolved or _is_speakers_own(subject)):
+    elif not others and (owner := _owner(subject)) is not None:
+        discourse.person = _phrase(owner, context)
+    elif others or not (is_resolved or _is_speakers_own(subject) or _keeps_relative(subject, discourse, context)):
         discourse.person = None
 
 
@@ -310,8 +312,22 @@ def _only_relative(doc: "Doc", context: SpeakerContext, before: str | None) -> s
     """Return whom a question or a request means, where it is one of the speaker's: `a gift for my brother?`."""
     named = [token for token in doc if _is_person(token) and not _is_pets_name(token) and token.dep_ != "appos"]
     if not named:
-        return before if any(token.lower_ in OTHERS for token in doc) else None
+        return before if _is_relative(before, context) or any(token.lower_ in OTHERS for token in doc) else None
     return _phrase(named[0], context) if len(named) == 1 and _is_speakers(named[0]) else None
+
+
+def _keeps_relative(subject: "Token", discourse: Discourse, context: SpeakerContext) -> bool:
+    """Return whether one of the speaker's is still meant after a clause that names nothing: `it's nice here`."""
+    return subject.pos_ == "PRON" and _is_relative(discourse.person, context)
+
+
+def _is_relative(person: str | None, context: SpeakerContext) -> bool:
+    return person is not None and person.startswith(f"{context.name_within}'s ")
+
+
+def _owner(subject: "Token") -> "Token | None":
+    """Return whose the subject is, where it is one of the speaker's: `my brother's wedding`."""
+    return next((child for child in subject.children if child.dep_ == "poss" and _is_speakers(child)), None)
 
 
 def _introduced(clause: Clause) -> str | None:
@@ -329,7 +345,7 @@ _ONE = frozenset({"a", "an", "one", "another"})
 
 def _is_speakers_own(subject: "Token") -> bool:
     """Return whether a clause is about the speaker or a thing of theirs: whom they spoke of before is still meant."""
-    return is_first(subject) or (subject.pos_ == "NOUN" and _is_speakers(subject))
+    return is_first(subject) or (subject.pos_ == "NOUN" and any(map(is_first, subject.children)))
 
 
 def _is_person(token: "Token") -> bool:
@@ -340,8 +356,12 @@ def _is_person(token: "Token") -> bool:
 
 
 def _is_speakers(token: "Token") -> bool:
-    """Return whether somebody is the speaker's: `for my dad`."""
-    return any(is_first(child) for child in token.children)
+    """Return whether somebody is the speaker's: `for my dad`, `for dad`."""
+    return _is_bare_parent(token) or (_is_person(token) and any(map(is_first, token.children)))
+
+
+def _is_bare_parent(token: "Token") -> bool:
+    return token.lower_ in PARENTS and not any(child.dep_ in ("poss", "det", "amod") for child in token.children)
 
 
 def _is_pets_name(token: "Token") -> bool:
@@ -364,4 +384,6 @@ def _phrase(token: "Token", context: SpeakerContext) -> str:
     )
     words = [part for part in token.doc[token.left_edge.i : end.i + 1] if not part.is_punct]
     phrase = " ".join(f"{context.name_within}'s" if part.lower_ in ("my", "our") else part.text for part in words)
-    return restore_name(phrase, token.doc)
+    if _is_bare_parent(token):
+        phrase = f"{context.name_within}'s {phrase.lower()}"
+    return restore_name(phrase.replace(" 's", "'s"), token.doc)

@@ -35,7 +35,7 @@ _WANTED = re.compile(
 _OWN_HABIT = re.compile(rf"(?:never|always) (?:{_WORKING})\b.*\b(?:I|(?<!with )me|my|mine|any ?more)\b", re.IGNORECASE)
 """Habits without `I`: `always check my mail first`."""
 _LASTING = re.compile(
-    r"\b(?:always|never|from now on|in (?:the )?future|going forward|don't|do not|stop|avoid|every|only)\b",
+    r"\b(?:always|never|from now on|in (?:the )?future|going forward|don't|do not|(?<!to )(?:stop|avoid)|every|only)\b",
     re.IGNORECASE,
 )
 _MANNER = re.compile(

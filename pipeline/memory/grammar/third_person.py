@@ -143,8 +143,9 @@ def _proper(token: "Token") -> str | None:
 
 
 def _is_a_kind(token: "Token") -> bool:
-    """Return whether a word in small letters is a thing: `a statin`, `on meloxicam`."""
-    return token.head.lower_ == "on" or any(child.dep_ in ("det", "poss") for child in token.children)
+    """Return whether a word in small letters is a thing or a bound: `a statin`, `on meloxicam`, `1400 max`."""
+    is_bound = token.lower_ == "max" and any(part.like_num for part in token.doc[max(0, token.i - 2) : token.i])
+    return is_bound or token.head.lower_ == "on" or any(child.dep_ in ("det", "poss") for child in token.children)
 
 
 _NAMED = frozenset({"GPE", "PERSON", "NORP", "LANGUAGE", "LOC"})

@@ -140,7 +140,7 @@ MONDAY = date(2026, 11, 23)
         ("Ignore what I said about Lisbon, we're going to Porto instead", ["User is going to Porto instead"]),
         ("we adopted a dog, her name is Pixel", ["User adopted a dog", "User's dog is called Pixel"]),
         ("I have bad knees so no running.", ["User has bad knees"]),
-        ("Mom called, her knee surgery is on 3 May.", ["Mom's knee surgery is on 3 May"]),
+        ("Mom called, her knee surgery is on 3 May.", ["User's mom's knee surgery is on 3 May"]),
         (
             "can you write a cover letter? I'm a nurse with 12 years of experience",
             ["User is a nurse with 12 years of experience"],

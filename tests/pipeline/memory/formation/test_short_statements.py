@@ -107,6 +107,7 @@ def test_a_name_belongs_to_whom_the_sentence_before_introduced() -> None:
         ("hey its Joe", "User is Joe"),
         ("MY SISTER MOVED TO BERLIN!!", "User's sister moved to Berlin"),
         ("mum lives in Cork", "User's mum lives in Cork"),
+        ("budget is 1400 max", "User's budget is 1400 max"),
         ("oh and tuesdays we eat at my mum's", "User eats at their mum's on Tuesdays"),
         ("one of the twins, Sami, can't have eggs", "One of User's twins, Sami, can't have eggs"),
         ("nobody in our family eats pork", "User doesn't eat pork"),

@@ -36,6 +36,27 @@ def test_what_the_speaker_says_of_themselves_names_nobody_else() -> None:
     )
 
 
+@pytest.mark.parametrize(("said", "memory"), [
+    ("mum had a fall. she's in hospital", "User's mum is in hospital"),
+    ("it's my dad's birthday. he's diabetic", "User's dad is diabetic"),
+    ("my brother's wedding is in May. he's marrying Ines", "User's brother is marrying Ines"),
+    ("my wife's brother moved in. he's a plumber", "User's wife's brother is a plumber"),
+    ("we're visiting grandma. she's 91", "User's grandma is 91"),
+    ("a gift for my girlfriend? she's a potter. budget 80 euros. her name is Noor", "User's girlfriend's name is Noor"),
+])  # fmt: skip
+def test_a_relative_of_the_speaker_is_meant_however_they_were_named(said: str, memory: str) -> None:
+    assert texts(said)[-1] == memory
+
+
+@pytest.mark.parametrize("said", [
+    "My sister called. The CEO resigned. She was 60.",
+    "My brother's boss is strict. He shouts a lot.",
+    "I met my son's teacher. She has two kids.",
+])  # fmt: skip
+def test_a_relative_is_not_meant_where_somebody_else_may_be(said: str) -> None:
+    assert not any("60" in text or "shouts" in text or "two kids" in text for text in texts(said))
+
+
 @pytest.mark.parametrize(
     "before",
     [

@@ -51,6 +51,7 @@ def test_how_to_answer_from_now_on_is_kept(message: str) -> None:
         "meine Freundin Svea sagt, ihr Mann sei arbeitslos",
         "mój brat mówi, że jego żona straciła pracę",
         "隣の佐藤さんは犬を3匹飼っているそうで、毎朝にぎやかです",
+        "can you explain what foods to avoid",
     ],
 )
 def test_tasks_and_what_others_tell_of_theirs_are_no_memories(message: str) -> None:
