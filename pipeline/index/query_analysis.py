@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -13,19 +12,12 @@ from pipeline.index.asker_name import asked_by_name
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.query_intent import QueryIntent
-from pipeline.index.ranking.ranking_parameters import (
-    FRAMED_TERM_FACTOR,
-    MULTI_ANSWER_DOCUMENT_FACTOR,
-    calibration_for,
-)
+from pipeline.index.ranking.ranking_parameters import MULTI_ANSWER_DOCUMENT_FACTOR, calibration_for
 from pipeline.ports import Embedder
 from pipeline.rows import Vector
-from pipeline.text.analyzer import query_term_forms, spelling_forms, words
-from pipeline.text.statement_words import names_somebody
+from pipeline.text.analyzer import query_term_forms, spelling_forms
 
 MAX_QUERY_TERMS = 256
-_UNFRAMED_WORDS = 2
-"""Words up to which a question with one term has no frame ("my work")."""
 MAX_QUERY_CHARS = 8_000
 """Longer queries are cut to this length."""
 
@@ -72,8 +64,6 @@ async def analyze_query(
         documents, vector = await asyncio.gather(asyncio.to_thread(statistics.document_scores), embedding)
     intent = QueryIntent.parse(query_text, today)
     calibration = calibration_for(embedder.name if vector.any() else NO_EMBEDDER)
-    if calibration.common_part is not None and len(forms) == 1 and _has_frame(query_text):
-        weights, documents = replace(weights, is_framed=True), documents / np.float32(FRAMED_TERM_FACTOR)
     return AnalyzedQuery(
         term_weights=weights,
         vector=vector,
@@ -85,11 +75,6 @@ async def analyze_query(
         intent=intent,
         asked_kind=calibration.asked_kind(vector) if vector.any() else None,
     )
-
-
-def _has_frame(query_text: str) -> bool:
-    """Return whether a question of one term is more than its term, and the term no name ("Where do I work?")."""
-    return len(words(query_text)) > _UNFRAMED_WORDS and not names_somebody(query_text)
 
 
 async def _spelling_corrections(

@@ -13,7 +13,6 @@ from pipeline.index.ranking.ranking_parameters import (
     COMMON_TERM_ROW_SHARE,
     DOCUMENT_B,
     DOCUMENT_K1,
-    FRAMED_TERM_FACTOR,
     IDF_PRIOR_ROWS,
     MAX_DEFERRED_WEIGHT_SHARE,
 )
@@ -43,14 +42,10 @@ class TermWeights:
         """The weight of a word; 0 for a stopword."""
         return max((self.weights.get(term, 0.0) for part in words(word) for term in term_hashes(part)), default=0.0)
 
-    is_framed: bool = False
-    """Whether the query has one term in a frame of stopwords ("Where do I work?")."""
-
     @cached_property
     def total_weight(self) -> float:
-        """The sum of the weights of the query's own terms, and of what its frame says."""
-        total = sum(weight for term, weight in self.weights.items() if term not in self.expansion_terms)
-        return FRAMED_TERM_FACTOR * total if self.is_framed else total
+        """The sum of the weights of the query's own terms."""
+        return sum(weight for term, weight in self.weights.items() if term not in self.expansion_terms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,6 @@ CHUNK_K1 = OWN_TERM_WEIGHT * K1
 ASKER_NAME_FACTOR = 0.3
 """Share of their weight that words of the asker's own name keep. By 0 to 0.5 the same 34 of 39 open questions of
 `bench.datasets.asked_by_name` are answered first; what others write names the asker, so it is not 0."""
-FRAMED_TERM_FACTOR = 3.0
-"""Divisor of the score by words of a question with one word in a frame of stopwords ("Where do I work?"): the frame
-says more of what is asked for than "a swim before work" answers. Not for names, nor where words alone rank."""
 IDF_PRIOR_ROWS = 100
 """Rows without any query term that are added to every namespace for the IDF, so that in five rows a word of
 two rows still weighs something. No effect beyond a few hundred rows."""
