@@ -230,9 +230,8 @@ def _foreign_features(new: Statement, old: Statement) -> list[str]:
 
 def _differ(new: Statement, old: Statement) -> bool:
     """Return whether both have figures, others and not of other things: `16 uhr` tells nothing of `4 Jahre`."""
-    (units, digits), (old_units, old_digits) = (
-        map(set, zip(*of.figures, strict=True)) if of.figures else (set[str](),) * 2 for of in (new, old)
-    )
+    units, old_units = ({unit for unit, _ in of.figures} for of in (new, old))
+    digits, old_digits = ({figure for _, figure in of.figures} for of in (new, old))
     return not units.isdisjoint(old_units) and digits.isdisjoint(old_digits)
 
 

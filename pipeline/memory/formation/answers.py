@@ -4,7 +4,7 @@ import re
 
 from pipeline.memory.grammar.message_text import NUMBER
 from pipeline.text.english_nouns import PETS, RELATIVES, own_noun
-from pipeline.text.english_verbs import is_past
+from pipeline.text.english_verbs import is_past, without_clitic
 
 MAX_ANSWER_WORDS = 9
 _QUESTION = re.compile(r"[^.!?\n]*\?")
@@ -139,10 +139,7 @@ def _of_relative(question: str, said: str) -> str | None:
     match, named = _SAID_OF.match(said), _YOUR_RELATIVE.findall(question)
     if match is None or len(named) != 1:
         return None
-    verb = {"'s": " has" if match["rest"].startswith("been ") else " is", "'re": " are"}.get(
-        match["verb"], match["verb"]
-    )
-    return f"my {named[0]}{verb} {match['rest']}"
+    return f"my {named[0]} {without_clitic(match['verb'], match['rest'])} {match['rest']}"
 
 
 def _confirmed(question: re.Match[str], said: str) -> list[str]:

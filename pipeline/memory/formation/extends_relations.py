@@ -15,6 +15,7 @@ from pipeline.memory.languages.english import english_words
 from pipeline.ports import NearestMemories, NearestMemory
 from pipeline.text.analyzer import term_hash, terms
 from pipeline.text.english_verbs import ADVERBS, BASES, PASTS, is_finite, is_past, third_person, word_set
+from pipeline.text.temporal_expressions import MONTHS
 from schemas.events import Relation
 
 CACHED_TEXTS = 2_048
@@ -44,15 +45,13 @@ _HAVING = word_set("has have owns keeps got adopted")
 _BEGINNING = _HAVING | word_set("bought rented joined started began became married founded opened launched built moved")
 """Verbs of events that leave something of which one may say more."""
 _ANOTHER = re.compile(r"\b(?:another|again|second|third|next)\b")
-_MONTH = re.compile(
-    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)(?: \d{4})?\b"
-)
+_MONTH = re.compile(rf"\b(?:{'|'.join(MONTHS)})(?: \d{{4}})?\b")
 _DOING = english_words("verbs_of_doing")
 _LEARNING = word_set("learned learnt learns started began studied practises practices teaches taught")
 _LIKING = word_set("likes loves enjoys plays practises practices does")
 _WHEN = re.compile(
-    r"\bis (?P<when>(?:on|in|at) (?:[\w:]+ ){0,2}?(?:[A-Z][a-z]+day|January|February|March|April|May|June|"
-    r"July|August|September|October|November|December|noon|\d[\d:]*)\b(?: \d{4})?)$"
+    r"\bis (?P<when>(?:on|in|at) (?:[\w:]+ ){0,2}?"
+    rf"(?:[A-Z][a-z]+day|{'|'.join(MONTHS)}|noon|\d[\d:]*)\b(?: \d{{4}})?)$"
 )
 _FAVOURITE = re.compile(r"\b(?:favou?rite [\w ]+ is|is a fan of|supports|roots for) (?P<name>[A-Z][\w-]*)$")
 _ATTRIBUTES = "diet owner owned owns role position title status nationality religion hometown favourite"

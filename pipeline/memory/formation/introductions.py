@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.message_text import NUMBER
 from pipeline.text.english_nouns import HELPERS, KIN, PETS, RELATIVES, is_plural
-from pipeline.text.english_verbs import BASES, word_set
+from pipeline.text.english_verbs import BASES, without_clitic, word_set
 
 _BEGIN = re.compile(
     r"^(?:[\w' -]{2,24}: )?(?:(?:hi|hey|hello|hiya|heya|yo)(?: (?:there|all|everyone|everybody))?[,!.]? )?"
@@ -170,7 +170,7 @@ def _introduction(sentence: str) -> list[str]:
     return statements if traits > 1 else []
 
 
-def is_role(part: str) -> bool:
+def _is_role(part: str) -> bool:
     """Return whether `a nurse` or `a vegetarian` is what somebody is, and not `a rule`."""
     bare = re.sub("^an? ", "", part)
     return bare not in _NO_ROLES and (_STATE.match(bare) or _ROLE.match(bare)) is not None
@@ -215,7 +215,7 @@ def with_asides(sentence: str) -> list[str]:
     if (before := _REASON_FIRST.match(plain)) is not None:
         return [before["own"], *with_asides(before["rest"])]
     role = _AS_ROLE.search(plain)
-    if role is not None and is_role(role["role"]) and not _LONG_AGO.match(role["rest"]):
+    if role is not None and _is_role(role["role"]) and not _LONG_AGO.match(role["rest"]):
         rest = plain[: role.start()].strip(" ,") or role["rest"]
         return [f"I'm {role['role']}", *(with_asides(rest) if rest else [])]
     parts = [sentence]
@@ -232,8 +232,7 @@ def with_asides(sentence: str) -> list[str]:
 def _told_of_others(sentence: str, *, is_request: bool) -> Iterator[str]:
     """Yield what a sentence tells of the speaker's people in a relative clause, and the names it gives them."""
     for told in _WHO.finditer(sentence):
-        verb = {"'s": " has" if told["rest"].startswith(("been ", "got ")) else " is"}.get(told["verb"], told["verb"])
-        yield f"{told['who']}{verb} {told['rest'].rstrip()}"
+        yield f"{told['who']} {without_clitic(told['verb'], told['rest'])} {told['rest'].rstrip()}"
     for named in _NAMED_PERSON.finditer(sentence):
         if (is_request or named["apart"]) and not is_plural(named["kind"]):
             yield f"{named['who']} is called {named['name']}"
