@@ -16,10 +16,13 @@ StatementSet = Literal[
     "hurried_locked",
     "texts_open",
     "texts_locked",
+    "everyday_open",
+    "everyday_locked",
 ]
 """Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
 minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash; *texts*
-are chats, notes, mails, minutes and lists of two to six lines in eleven languages."""
+are chats, notes, mails, minutes and lists of two to six lines in eleven languages; *everyday* are voice notes without
+stops, tickets, family chats, journals, comments, plans of travels and reviews of code in sixteen languages."""
 _NOTHING = "-"
 
 
