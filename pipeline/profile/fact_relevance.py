@@ -23,27 +23,21 @@ _RULES_LOG_ODDS = 0.85
 _VERB_DISTANCE = 9
 """Words within which the verb of a fact is looked for."""
 _BIOGRAPHY = re.compile(
-    r"\b(?:(?:has )?(?:moved|relocated) (?:(?:out|back|over|down|up) )?(?:in)?to|"
-    r"is (?:\w+ )?settled (?:in|at)|(?:has )?joined|(?:is taking|took) over|adopted|turned \d+|"
-    r"(?:was|were|got|has been) (?:born|promoted|diagnosed|raised)|"
-    r"grew up|graduated|retired|(?:got|is|are|was) (?:recently |newly |now )?(?:married|"
-    r"engaged|divorced|widowed)|married|divorced|died|"
-    r"founded|inherited|"
-    r"has been an?|used to|"
-    r"got (?:an?|the) (?:[\w-]+ ){0,2}(?:job|position|role|apprenticeship|internship|degree|licen[cs]e))\b"
+    r"\b(?:(?:has )?(?:moved|relocated) (?:(?:out|back|over|down|up) )?(?:in)?to|is (?:\w+ )?settled (?:in|at)|(?:has "
+    r")?joined|(?:is taking|took) over|adopted|turned \d+|(?:was|were|got|has been) (?:born|promoted|diagnosed|raised)|"
+    r"grew up|graduated|retired|(?:got|is|are|was) (?:recently |newly |now )?(?:married|engaged|divorced|widowed)|"
+    r"married|divorced|died|founded|inherited|has been an?|used to|got (?:an?|the) (?:[\w-]+ ){0,2}(?:job|position|"
+    r"role|apprenticeship|internship|degree|licen[cs]e))\b"
 )
 """Events that made somebody what they are."""
 _ENDURING = re.compile(
-    r" (?:is|are) \d{1,3}\b| is [A-Z][\w'-]+, \d{1,3}\b|"
-    r" is (?:an? |the )?(?:(?!late|ready|sick|out|off|short|full|excited|nervous|sad)[a-z-]+ ){1,4}(?:of|at|for) |"
-    r"^User's (?:home|flat|apartment|house|address|car|school|team|gym) is\b|"
-    r"\b(?:no longer|any ?more|never|doesn't|don't|can't|cannot|hasn't|stopped|(?:decided to )?quit|gave up|"
-    r"is off|always|usually|"
-    r"every (?:day|week|month|morning|evening|night|other|[A-Z]\w+day)|on (?:[A-Z]\w+days)|daily|weekly|twice a|"
-    r"once a|"
-    r"low-\w+ diet|(?:has|have) (?:an? |two |three |four |\d+ )?(?:\w+ )?(?:asthma|diabetes|epilepsy|migraines?|"
-    r"condition|"
-    r"disease|allerg\w+|insomnia|adhd|tattoo|car|van|house|flat|shop|company|restaurant|farm|garden|licen[cs]e))\b"
+    r" (?:is|are) \d{1,3}\b| is [A-Z][\w'-]+, \d{1,3}\b| is (?:an? |the )?(?:(?!late|ready|sick|out|off|short|full|"
+    r"excited|nervous|sad)[a-z-]+ ){1,4}(?:of|at|for) |^User's (?:home|flat|apartment|house|address|car|school|team|"
+    r"gym) is\b|\b(?:no longer|any ?more|never|doesn't|don't|can't|cannot|hasn't|stopped|(?:decided to )?quit|gave up|"
+    r"is off|always|usually|every (?:day|week|month|morning|evening|night|other|[A-Z]\w+day)|on (?:[A-Z]\w+days)|daily|"
+    r"weekly|twice a|once a|low-\w+ diet|(?:has|have) (?:an? |two |three |four |\d+ )?(?:\w+ )?(?:asthma|diabetes|"
+    r"epilepsy|migraines?|condition|disease|allerg\w+|insomnia|adhd|tattoo|car|van|house|flat|shop|company|restaurant|"
+    r"farm|garden|licen[cs]e))\b"
 )
 """Habits, conditions, possessions and what somebody gave up."""
 _UNTIL = re.compile(r"\b(?:until|till)\b")
@@ -51,19 +45,16 @@ _FOREIGN = re.compile(r"User: ")
 """A statement in another language."""
 _OPEN_END = re.compile(r"\b(?:since|born|birthday|anniversary|every|each|annual(?:ly)?|yearly|\w+days)\b")
 _CHANGE = re.compile(
-    r"\b(?:start(?:ed|s)|began|left|lost|passed|failed|broke up|split up|hired|fired|launched|opened|sold|"
-    r"signed|enrolled|switched|"
-    r"became|bought an? |decided|won|published|applied|got an? |had (?:a|an|her|his|their) (?:baby|son|daughter|"
-    r"surgery|operation)|"
-    r"moved|cancelled|canceled|postponed|booked|scheduled|ordered|finished|completed)\b"
+    r"\b(?:start(?:ed|s)|began|left|lost|passed|failed|broke up|split up|hired|fired|launched|opened|sold|signed|"
+    r"enrolled|switched|became|bought an? |decided|won|published|applied|got an? |had (?:a|an|her|his|their) (?:baby|"
+    r"son|daughter|surgery|operation)|moved|cancelled|canceled|postponed|booked|scheduled|ordered|finished|completed)\b"
 )
 """Events of which something goes on for a while."""
 _PASSING = re.compile(r"\b(?:is|are) (?:currently )?\w+ing\b|\bfor (?:\w+ )?(?:days?|weeks?|months?)\b")
 """What somebody is doing, or has done for a short time."""
 _TRANSIENT = re.compile(
     r"\b(?:tired|sick|busy|hungry|sleepy|bored|stressed|nervous|excited|happy|sad|ill|today|tonight|now reading|"
-    r"marking|"
-    r"has a cold|stuck|late|waiting|for (?:\w+ )?(?:days?|weeks?))\b"
+    r"marking|has a cold|stuck|late|waiting|for (?:\w+ )?(?:days?|weeks?))\b"
 )
 _LONG_WISH = re.compile(r"\b(?:wants|hopes|dreams|plans|intends) (?:to|of)\b")
 _PREGNANT = re.compile(r"\bis (?:\w+ )?(?:pregnant|expecting)\b")

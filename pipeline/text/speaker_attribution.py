@@ -19,8 +19,7 @@ _STAMP = (
 )
 _TURN = re.compile(
     rf"^[ \t]*(?:[-\u2022*] )?[*_]*{_STAMP}[*_]*(?P<name>{_NAME})[*_]*(?: ?\([^)\n]{{1,40}}\))?[*_]*"
-    rf"(?:[ \u00a0\u202f]?:[*_]*[ \t]+|\uff1a[ \t]*)"
-    r"(?P<said>\S.*)$"
+    r"(?:[ \u00a0\u202f]?:[*_]*[ \t]+|\uff1a[ \t]*)(?P<said>\S.*)$"
 )
 _IRC_TURN = re.compile(rf"^[ \t]*{_STAMP}<[@+~&% ]?(?P<name>[^\s<>/]{{1,30}})>[ \t]+(?P<said>\S.*)$")
 _TAB_TURN = re.compile(r"^(?P<stamp>\d{1,2}:\d{2})\t(?P<name>[^\t\n]{1,30})\t(?P<said>\S.*)$")
@@ -36,9 +35,8 @@ _HEADED = re.compile(
 )
 """A name and a time above what is said, as Slack and Discord copy it."""
 _POSTED = re.compile(
-    rf"^(?:\[[^\]\n]*\d:\d\d[^\]\n]*\] (?P<last>{_NAME}), (?P<first>{_NAME})|"
-    rf"(?P<written>{_NAME}), \[(?:{_DAY},? )?{_CLOCK}\]|"
-    rf"(?:r/\w+ [\u2022\u00b7] )?(?:Posted by )?u/(?P<member>[\w-]+)(?: OP)?(?: [\u2022\u00b7])? {_AGO}|"
+    rf"^(?:\[[^\]\n]*\d:\d\d[^\]\n]*\] (?P<last>{_NAME}), (?P<first>{_NAME})|(?P<written>{_NAME}), \[(?:{_DAY},? "
+    rf")?{_CLOCK}\]|(?:r/\w+ [\u2022\u00b7] )?(?:Posted by )?u/(?P<member>[\w-]+)(?: OP)?(?: [\u2022\u00b7])? {_AGO}|"
     rf"(?P<shown>{_NAME}) @\w+ \u00b7 (?:{_DAY}|{_AGO})|by (?P<poster>[\w.-]+) \u00bb [^\n]{{4,40}})[ \t]*$"
 )
 """Headings of Teams, Telegram, Reddit, X and forums."""

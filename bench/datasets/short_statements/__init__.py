@@ -55,7 +55,7 @@ class ShortStatement:
 def short_statements(name: StatementSet) -> list[ShortStatement]:
     """Return the statements of a half, written before the rules saw them."""
     lines = (_FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
-    return [_parsed(line) for line in lines if line and not line.startswith("#")]
+    return [_parsed(line) for line in lines if line and not line.startswith("# ")]
 
 
 def _parsed(line: str) -> ShortStatement:

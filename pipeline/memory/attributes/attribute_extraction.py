@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from pipeline.memory.attributes import endings, entity_attributes, person_attributes, predicates, quantities
+from pipeline.memory.attributes import entity_attributes, person_attributes, predicates, quantities
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_patterns import AttributePattern, circumstances
 from pipeline.memory.attributes.paraphrases import plain_forms
@@ -26,13 +26,7 @@ _ASIDE = re.compile(
 """Additional detail of a value, or what it is not: `lives in Porto, close to the river`."""
 
 
-_PATTERNS = (
-    *person_attributes.PATTERNS,
-    *entity_attributes.PATTERNS,
-    *predicates.PATTERNS,
-    *quantities.PATTERNS,
-    *endings.PATTERNS,
-)
+_PATTERNS = (*person_attributes.PATTERNS, *entity_attributes.PATTERNS, *predicates.PATTERNS, *quantities.PATTERNS)
 
 
 def _index_patterns() -> dict[str, tuple[int, ...]]:
@@ -67,12 +61,10 @@ def extract_attributes(text: str) -> tuple[Attribute, ...]:
     found = (*attributes, *_attributes_in_other_words(text, {attribute.key for attribute in attributes}))
     if not is_plan:
         return found
-    # What is to come ends what was planned before, and nothing that holds today.
+    # What is to come ends nothing that holds today.
     is_alone = ADDED.search(text) is None and PASSING.search(text) is None
     return tuple(
-        attribute
-        if attribute.name == endings.PLAN
-        else replace(
+        replace(
             attribute,
             is_planned=True,
             is_single_valued=attribute.is_single_valued and is_alone,
@@ -87,7 +79,7 @@ def comparable_attributes(text: str) -> tuple[Attribute, ...]:
     """Return the attributes of a fact, and its statement under all that it is about.
 
     >>> [found.name for found in comparable_attributes("User has braces")]
-    ['have', 'involves', 'involves', 'what is said of brace']
+    ['have', 'what is said of brace']
     """
     if len(text) > MAX_FACT_CHARS:
         return ()
@@ -124,7 +116,7 @@ def _match_patterns(text: str, qualifier: str) -> tuple[Attribute, ...]:
         for attribute in pattern.build(match) if match is not None else ():
             if match is not None and attribute is not None and attribute.value != attribute.subject:
                 attributes.setdefault(
-                    (*attribute.key, attribute.replaced_value or (attribute.value if pattern.is_multiple else "")),
+                    (*attribute.key, attribute.replaced_value or ""),
                     _with_detail(attribute, f"{circumstances(match)} {qualifier}".strip()),
                 )
     return tuple(attributes.values())

@@ -21,8 +21,7 @@ OLD = r"(?P<o>[^,;:()]{1,40}?)"
 _ONE_NAME = r"[A-Z][\w-]*\w"
 _NAMES = rf"{_ONE_NAME}(?:(?:, | and |, and ){_ONE_NAME})*"
 CALLED = (
-    rf"(?P<called>, (?:(?:named|called) )?{_NAMES}|"
-    rf" (?:named|called) {_ONE_NAME}(?:, {_ONE_NAME})*,? and {_ONE_NAME})?"
+    rf"(?P<called>, (?:(?:named|called) )?{_NAMES}| (?:named|called) {_ONE_NAME}(?:, {_ONE_NAME})*,? and {_ONE_NAME})?"
 )
 """Pattern of a name given to one of several; `a dog named Rex` remains that dog."""
 TAIL = (
@@ -38,26 +37,20 @@ AttributeBuilder = Callable[[re.Match[str]], Iterable[Attribute | None]]
 @dataclass(frozen=True, slots=True)
 class AttributePattern:
     """A pattern of a complete fact, the attributes it yields, and `hints`, of which a text must contain
-    one. `is_multiple`: one attribute may have several values.
+    one.
     """
 
     pattern: re.Pattern[str]
     build: AttributeBuilder
     trigger_words: frozenset[str]
-    is_multiple: bool = False
 
 
 def attribute_pattern(
-    pattern: str,
-    build: AttributeBuilder,
-    trigger_words: str,
-    *,
-    allow_circumstances: bool = True,
-    is_multiple: bool = False,
+    pattern: str, build: AttributeBuilder, trigger_words: str, *, allow_circumstances: bool = True
 ) -> AttributePattern:
     """Build a pattern from the beginning of a fact to its end, with a `tail` of circumstances."""
     return AttributePattern(
-        re.compile(f"^{pattern}{TAIL if allow_circumstances else '$'}"), build, word_set(trigger_words), is_multiple
+        re.compile(f"^{pattern}{TAIL if allow_circumstances else '$'}"), build, word_set(trigger_words)
     )
 
 

@@ -265,8 +265,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "cancelled canceled called",
     ),
     attribute_pattern(
-        rf"{WHO} (?:has |have |was |were )?{NOW}(?:switched|changed|migrated|moved|converted) from {OLD} to "
-        rf"{_OBJECT}",
+        rf"{WHO} (?:has |have |was |were )?{NOW}(?:switched|changed|migrated|moved|converted) from {OLD} to {_OBJECT}",
         _switched,
         "switched changed migrated moved converted",
     ),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 
+from pipeline.memory.attributes.value_normalization import NUMBERS
 from pipeline.memory.languages.english import english_words, kinds_of_one, state_changes
 from pipeline.memory.languages.profiles import words_of_all
 from pipeline.text.analyzer import content_words, terms, words
@@ -62,39 +63,35 @@ _STRONG_END = (
     r"replaced|stole|had to give up|(?:gave|handed in) (?:their )?(?:notice|resignation) (?:at|to)|said goodbye to|"
     r"part(?:ed|ing) (?:ways )?with|weaned off|sworn off|swore off|(?:packed|jacked|chucked) (?:in|out)|binned|axed|"
     r"nixed|shelved|(?:pulled|backed|bowed|opted) out of|bailed on|(?:stepped|stood) (?:down|back|away) (?:as|from)|"
-    r"walked (?:out on|away from)|fell out with|(?:broke|called) (?:it|things) (?:off|quits) with|"
-    r"ended (?:it|things) with|cut ties with|discharged from|checked out of|outgrew|grew out of|ported from|moved on "
-    r"from|finished with|(?:is|are) (?:finished|through) with|went off|gone off|terminated|discontinued|ended|rehomed|"
-    r"repaid|called off|decided against|(?:was|been) taken off|took [A-Z]\w+ off|grew out|grown out|phased out|"
-    r"wound down|(?:called|called it) quits (?:with|on)|pulled the plug on|let go of|(?:has|had) had enough of|"
-    r"withdrew from|dissolved|outsourced|sublet|evicted from|expelled from|retired the|cut off|got out of|"
-    r"no more(?! (?:than|time)\b)"
+    r"walked (?:out on|away from)|fell out with|(?:broke|called) (?:it|things) (?:off|quits) with|ended (?:it|things) "
+    r"with|cut ties with|discharged from|checked out of|outgrew|grew out of|ported from|moved on from|finished with|"
+    r"(?:is|are) (?:finished|through) with|went off|gone off|terminated|discontinued|ended|rehomed|repaid|called off|"
+    r"decided against|(?:was|been) taken off|took [A-Z]\w+ off|grew out|grown out|phased out|wound down|(?:called|"
+    r"called it) quits (?:with|on)|pulled the plug on|let go of|(?:has|had) had enough of|withdrew from|dissolved|"
+    r"outsourced|sublet|evicted from|expelled from|retired the|cut off|got out of|no more(?! (?:than|time)\b)|"
+    r"(?:left|finished|completed)(?= (?:the|their|her|his) (?:[\w-]+ )?(?:job|company|band|orchestra|choir|team|club|"
+    r"group|church|school|board|council|party|gym|firm|course|association|class|committee|army|league|degree)\b)"
 )
 _WEAK_END = (
-    r"left|lost|dropped(?! [\w ]+ (?:at|off|to)\b)|finished|completed|returned|"
-    r"(?:is|are) (?:over|off|out of|back from|home from|out|free of)|"
-    r"came (?:home|back) from|got (?:[\w'-]+ ){0,3}?(?:home|back|out) (?:from|of)|shut down|closed|"
-    r"graduated from|passed|submitted|handed in|broke|canned|cut out"
+    r"left|lost|dropped(?! [\w ]+ (?:at|off|to)\b)|finished|completed|returned|(?:is|are) (?:over|off|out of|back from|"
+    r"home from|out|free of)|came (?:home|back) from|got (?:[\w'-]+ ){0,3}?(?:home|back|out) (?:from|of)|shut down|"
+    r"closed|graduated from|passed|submitted|handed in|broke|canned|cut out"
 )
 _PARTED = (
-    r"(?:(?:gave|sent|brought|handed|passed|left) (?P<given>(?:[\w'-]+ ){1,4}?)"
-    r"(?:back|up|away|down to|on to|behind)|"
-    r"(?:threw|cut|chopped|took|got|had) (?P<off>(?:[\w'-]+ ){1,4}?)(?:off|away|removed|taken out)|"
-    r"traded (?P<traded>(?:[\w'-]+ ){1,4}?)in|"
-    r"(?:put|laid) (?P<put>(?:[\w'-]+ ){1,3}?)(?:down|to sleep|to rest|on hold|on ice|aside)|"
-    r"let (?P<let>(?:[\w'-]+ ){1,4}?)(?:go|lapse|expire|run out)|threw (?P<thrown>(?:[\w'-]+ ){1,4}?)out)\b"
+    r"(?:(?:gave|sent|brought|handed|passed|left) (?P<given>(?:[\w'-]+ ){1,4}?)(?:back|up|away|down to|on to|behind)|"
+    r"(?:threw|cut|chopped|took|got|had) (?P<off>(?:[\w'-]+ ){1,4}?)(?:off|away|removed|taken out)|traded "
+    r"(?P<traded>(?:[\w'-]+ ){1,4}?)in|(?:put|laid) (?P<put>(?:[\w'-]+ ){1,3}?)(?:down|to sleep|to rest|on hold|on ice|"
+    r"aside)|let (?P<let>(?:[\w'-]+ ){1,4}?)(?:go|lapse|expire|run out)|threw (?P<thrown>(?:[\w'-]+ ){1,4}?)out)\b"
 )
 _SUBJECT_END = (
-    r"(?:(?:has|have|is|are|was|were|been|got|just|now|finally|sadly|all) )*"
-    r"(?:(?:died|passed away|retired|moved out|refused|left|dumped|"
-    r"ghosted|quit|closed down|shut down|broke down|ended|expired|healed|cancell?ed|stolen|discontinued|banned|"
-    r"dead|gone|split up|broke up|broken up|disbanded|folded|went (?:bust|under)|lapsed|fizzled out|fell through|"
-    r"collapsed|called off|scrapped|abolished|dropped|terminated|discontinued|replaced|written off|"
+    r"(?:(?:has|have|is|are|was|were|been|got|just|now|finally|sadly|all) )*(?:(?:died|passed away|retired|moved out|"
+    r"refused|left|dumped|ghosted|quit|closed down|shut down|broke down|ended|expired|healed|cancell?ed|stolen|"
+    r"discontinued|banned|dead|gone|split up|broke up|broken up|disbanded|folded|went (?:bust|under)|lapsed|fizzled "
+    r"out|fell through|collapsed|called off|scrapped|abolished|dropped|terminated|discontinued|replaced|written off|"
     r"discharged|stepped down|moved (?:on|away|back)|cleared up|wound up|sold|demolished|torn down|knocked down|"
-    r"rehomed|put down|totall?ed|axed|binned|shelved|revoked|withdrawn|dissolved|wiped out|called it quits|"
-    r"packed (?:up|in)|conked out|gave up the ghost|bit the dust)\b"
-    r"(?! (?:up|with|to|for(?! good)|at|early|work|"
-    r"home|on)\b)|(?:over|off|finished|history|done)(?=$| (?:for good|now|since)\b))"
+    r"rehomed|put down|totall?ed|axed|binned|shelved|revoked|withdrawn|dissolved|wiped out|called it quits|packed "
+    r"(?:up|in)|conked out|gave up the ghost|bit the dust)\b(?! (?:up|with|to|for(?! good)|at|early|work|home|on)\b)|"
+    r"(?:over|off|finished|history|done)(?=$| (?:for good|now|since)\b))"
 )
 _ENDED = re.compile(
     rf"\b{_PARTED}|\b(?:(?P<strong>{_STRONG_END})|(?P<weak>{_WEAK_END})) (?P<object>[^,;.!?()]+)", re.IGNORECASE
@@ -109,10 +106,9 @@ _HOME_OF = re.compile(r"\b(?P<owner>[\w-]+?)(?:'s|s') (?:place|house|flat|home|a
 _CHANGED = re.compile(
     r"\b(?:(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|lately|"
     r"again|new|switched|changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|"
-    r"increased|reduced|doubled|halved|promoted|renamed|postponed|rescheduled|pushed|replaced|became|turned|"
-    r"(?:going|goes) (?:up|down)|went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|put up|longer|"
-    r"chopped|shaved|trimmed|"
-    r"revised|hit)\b",
+    r"increased|reduced|doubled|halved|promoted|renamed|postponed|rescheduled|pushed|replaced|became|turned|(?:going|"
+    r"goes) (?:up|down)|went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|put up|longer|chopped|"
+    r"shaved|trimmed|revised|hit)\b",
     re.IGNORECASE,
 )
 _NOW = re.compile(
@@ -123,14 +119,13 @@ _NOW = re.compile(
 _MOVES = re.compile(
     r"\b(?:switched|changed|moved|migrated|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|renamed|"
     r"postponed|rescheduled|pushed|dyed|extended|swapped|transferred|rewrote|rebuilt|converted|put up|chopped|shaved|"
-    r"trimmed|revised) (?:the |their |"
-    r"his |her |our |its )?(?P<object>[^,;.!?()]+)",
+    r"trimmed|revised) (?:the |their |his |her |our |its )?(?P<object>[^,;.!?()]+)",
     re.IGNORECASE,
 )
 _WISH = re.compile(
-    r"\b(?:wants?|would like|hopes?|plans?|planning|hoping|thinking (?:of|about)|saving (?:up )?for|looking for|"
-    r"searching for|waiting for|applying (?:to|for))\b"
-    r"(?! to (?!(?:get|buy|adopt|find|book|visit|join|have|take|rent|see|own|order)\b))",
+    r"\b(?:wants?|would like|hopes?|plans?|planning|hoping|(?:going|about|trying)(?= to\b)|thinking (?:of|about)|"
+    r"saving (?:up )?for|looking for|searching for|waiting for|applying (?:to|for))\b(?! to (?!(?:get|buy|adopt|find|"
+    r"book|visit|join|have|take|rent|see|own|order)\b))",
     re.IGNORECASE,
 )
 _OBTAINED = re.compile(
@@ -206,21 +201,19 @@ _GONE = re.compile(
     r"\b(?:left|quit|moved|retired|resigned|promoted|sacked|fired|transferred|died|passed away|stepped down|gone)\b"
 )
 _FURTHER = re.compile(
-    r"\b(?:second|other|spare|backup|rental|hire|loaner|courtesy|company)\b(?! hand)|"
-    r"\b(?<!to )work (?:phone|laptop|computer|machine|car|van|mac\w*|iphone)\b|"
-    rf"\bfor (?:(?:their|his|her|User's) (?!own|self)\w+|(?:the )?(?:{'|'.join(sorted(RELATIVES))})\b|[A-Z])|"
-    r"\b(?:to visit|as a (?:gift|present))\b"
+    r"\b(?:second|other|spare|backup|rental|hire|loaner|courtesy|company)\b(?! hand)|\b(?<!to )work (?:phone|laptop|"
+    r"computer|machine|car|van|mac\w*|iphone)\b|\bfor (?:(?:their|his|her|User's) (?!own|self)\w+|(?:the "
+    rf")?(?:{'|'.join(sorted(RELATIVES))})\b|[A-Z])|\b(?:to visit|as a (?:gift|present))\b"
 )
 """What names a further thing of a kind, or one for somebody else."""
 _TO_COME = rf"(?:the )?(?:\w+ of )?(?:\d{{1,2}} )?(?:{_MONTHS}|spring|summer|autumn|fall|winter"
 _PLANNED = re.compile(
     r"\b(?:is|are) (?:\w+ )?(?:starting|beginning|joining|moving|switching|changing|leaving|becoming|retiring|going|"
-    r"transferring|getting(?! married)|quitting|taking over|relocating|stopping|closing|ending|coming)\b.* "
-    rf"(?:(?:in|from|on|as of|by|next|until|at the end of) {_TO_COME}|week|month|year|term|\w+day)|tomorrow|soon)\b|"
-    r"\b(?:start(?:s|ing)?|go(?:es)? (?:up|down)|moves?|changes?|switch(?:es)?)\b.* "
-    rf"(?:in|on|from|as of) {_TO_COME})\b|"
-    r"\b(?:works?|lives?|is|are|costs?|pays?|earns?|studies)\b(?! (?:now|been|from)\b).* "
-    rf"(?:from|as of|starting) {_TO_COME})\b"
+    r"transferring|getting(?! married)|quitting|taking over|relocating|stopping|closing|ending|coming)\b.* (?:(?:in|"
+    rf"from|on|as of|by|next|until|at the end of) {_TO_COME}|week|month|year|term|\w+day)|tomorrow|soon)\b|"
+    r"\b(?:start(?:s|ing)?|go(?:es)? (?:up|down)|moves?|changes?|switch(?:es)?)\b.* (?:in|on|from|as of) "
+    rf"{_TO_COME})\b|\b(?:works?|lives?|is|are|costs?|pays?|earns?|studies)\b(?! (?:now|been|from)\b).* (?:from|as of|"
+    rf"starting) {_TO_COME})\b"
 )
 """What will be so: `is starting at Pret in January`."""
 _BEGINS = {
@@ -231,12 +224,6 @@ _BEGINS = {
 _TO_BEGIN = re.compile(rf"\b(?:(?:is|are) (?:(?!not\b)\w+ )?)?\b(?P<verb>{'|'.join(_BEGINS)})\b(?! to [a-z])")
 _FOREIGN_CHANGES = ("ended", "moved", "new_job", "altered", "corrects", "begun")
 _FOREIGN_KINDS = (*_FOREIGN_CHANGES, "home", "job", "past", "planned", "denied")
-_NUMBERS = {
-    name: str(at)
-    for at, name in enumerate(
-        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-    )
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -606,7 +593,7 @@ def _holder(subject: str) -> tuple[str, Phrase | None]:
 
 
 def _phrase(tokens: list[str]) -> Phrase | None:
-    stems = [found for token in tokens if _is_content(token) and token not in _NUMBERS and (found := stem(token))]
+    stems = [found for token in tokens if _is_content(token) and token not in NUMBERS and (found := stem(token))]
     if len(stems) > 1 and tokens[-1].lower() in _OF_A_KIND:
         stems.pop()
     return Phrase(stems[-1], frozenset(stems[:-1]), tokens[-1].endswith("s")) if stems else None
@@ -652,7 +639,7 @@ def _figures(text: str) -> list[tuple[str, str]]:
     found = []
     tokens = _TOKEN.findall(text)
     for at, token in enumerate(tokens):
-        number = _NUMBERS.get(token.lower(), token)
+        number = NUMBERS.get(token.lower(), token)
         if not any(sign.isdigit() for sign in number):
             continue
         digits = re.sub(r"[^\d.:]", "", number).strip(".:")

@@ -7,15 +7,12 @@ from pipeline.memory.languages.english import english_words
 MAX_VALUE_WORDS = 6
 """Words of a value; longer phrases are descriptions."""
 MAX_PREDICATE_OBJECT_WORDS = 10
-_NUMBERS = {
+NUMBERS = {
     name: str(number)
-    for number, name in enumerate(
-        (
-            "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-            "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-            "twenty",
-        )
-    )
+    for number, name in enumerate((
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+        "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+    ))
 }  # fmt: skip
 _SAME = {
     "colour": "color",
@@ -63,7 +60,7 @@ def normalize_phrase(text: str) -> str:
     """
     folded = _SPACES.sub(" ", text.casefold().replace("\u2019", "'")).strip(" .,!'\"*`")
     folded = _ARTICLE.sub("", _TRAILING.sub("", folded)).strip(" .,!'\"*`")
-    return " ".join(_SAME.get(word, _NUMBERS.get(word, word)) for word in folded.split())
+    return " ".join(_SAME.get(word, NUMBERS.get(word, word)) for word in folded.split())
 
 
 def strip_present_adverbs(text: str) -> str:

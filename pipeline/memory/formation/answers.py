@@ -84,9 +84,8 @@ _RUN_ON = re.compile(r"(?:,|\.\.+|;) (?=(?:he|she|it|they|I|we)\b|(?:my|our) \w+
 _YOUR_RELATIVE = re.compile(rf"\byour ((?:[a-z]+ )?(?:{'|'.join(sorted(RELATIVES | PETS))}))\b", re.IGNORECASE)
 _SAID_OF = re.compile(r"(?:he|she|they)(?P<verb>'s|'re| [a-z]+) (?P<rest>\S.*)$", re.IGNORECASE)
 _DISLIKED = re.compile(
-    r"^(?:(?:is|are) there )?any(?:thing|one)? ?[\w ]*?(?:that )?you (?P<verb>(?:don't|do not|"
-    r"can't|cannot|won't) \w+|dislike|"
-    r"hate|avoid)\b",
+    r"^(?:(?:is|are) there )?any(?:thing|one)? ?[\w ]*?(?:that )?you (?P<verb>(?:don't|do not|can't|cannot|won't) \w+|"
+    r"dislike|hate|avoid)\b",
     re.IGNORECASE,
 )
 """What asks for something that somebody does without: `any fish you don't like?`."""

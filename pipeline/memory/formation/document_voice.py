@@ -87,33 +87,27 @@ _MINUTES = re.compile(
 _PUBLIC = re.compile(
     r"^(?:(?:Dear|Hello|Hi|Liebe|Sehr geehrte|Ch[e\u00e8]r\w*|Estimad[oa]s|Querid[oa]s|Car[oi]s?) (?:parents|readers|"
     r"members|customers|neighbou?rs|residents|families|students|guests|patients|supporters|volunteers|Eltern|"
-    r"Mitglieder|"
-    r"Kund\w+|Leser\w+|Nachbar\w+|clients|membres|voisins|familias|padres|clientes|vecinos|pais|s\u00f3cios|"
-    r"genitori)\b)|"
-    r"\b[Oo]ur (?:customers|guests|members|patients|pupils|students|readers|visitors|residents|employees|services|"
-    r"products|"
-    r"shop|store|(?:opening |office )?hours|website|newsletter|policy|community)\b",
+    r"Mitglieder|Kund\w+|Leser\w+|Nachbar\w+|clients|membres|voisins|familias|padres|clientes|vecinos|pais|s\u00f3cios|"
+    r"genitori)\b)|\b[Oo]ur (?:customers|guests|members|patients|pupils|students|readers|visitors|residents|employees|"
+    r"services|products|shop|store|(?:opening |office )?hours|website|newsletter|policy|community)\b",
     re.MULTILINE,
 )
 """Whom an institution addresses, and what is its own."""
 _TO_TEAM = re.compile(
     r"^[ \t]*(?:hi|hello|hey|dear|hallo|liebes?|bonjour|hola|ol\u00e1|ciao) (?:all|team|everyone|everybody|folks|"
-    r"colleagues|zusammen|"
-    r"kolleg\w+|\u00e0 tous|equipo|equipa|tutti)\b",
+    r"colleagues|zusammen|kolleg\w+|\u00e0 tous|equipo|equipa|tutti)\b",
     re.MULTILINE | re.IGNORECASE,
 )
 _TITLES = re.compile(r" (?:Monthly|Weekly|Newsletter|News|Bulletin|Gazette|Newspaper)$")
 _INSTITUTION = re.compile(
-    r"[*_# ]*(?P<name>(?:[^\W\d_a-z][\w.'&-]*|of|the|and|&|for|de|des?|la|der|f\u00fcr)(?: (?:[^\W\d_a-z][\w.'&-]*|"
-    r"of|the|and|&|"
-    r"for|de|des?|la|der|f\u00fcr)){0,7})[*_]*\s*(?:\n|\Z)"
+    r"[*_# ]*(?P<name>(?:[^\W\d_a-z][\w.'&-]*|of|the|and|&|for|de|des?|la|der|f\u00fcr)(?: (?:[^\W\d_a-z][\w.'&-]*|of|"
+    r"the|and|&|for|de|des?|la|der|f\u00fcr)){0,7})[*_]*\s*(?:\n|\Z)"
 )
 _INSTITUTIONS = re.compile(
     r"(?:school|college|university|academy|library|museum|association|society|club|council|committee|hospital|clinic|"
     r"practice|church|hotel|restaurant|caf\u00e9|cafe|bakery|bank|company|inc|ltd|llc|gmbh|group|studio|shop|store|"
-    r"cent(?:re|"
-    r"er)|foundation|institute|team|kita|schule|verein|praxis|gemeinde|kindergarten|\u00e9cole|mairie|escuela|colegio|"
-    r"ayuntamiento|escola|clube|scuola|comune)\b",
+    r"cent(?:re|er)|foundation|institute|team|kita|schule|verein|praxis|gemeinde|kindergarten|\u00e9cole|mairie|"
+    r"escuela|colegio|ayuntamiento|escola|clube|scuola|comune)\b",
     re.IGNORECASE,
 )
 _FORM = re.compile(

@@ -18,9 +18,7 @@ _AGE = re.compile(r"(?:aged? )?(?P<years>1[3-9]|[2-9]\d)(?: ?(?:years old|yrs? o
 _ROLE = re.compile(
     r"(?!not\b|so\b|your?\b|sure\b)(?P<article>an? |the )?(?P<role>(?:[\w&/-]+ ){0,3}?(?!bett|oth|nev|eith|sob|eag)"
     r"[a-z]*(?:[a-z]{2}er|[td]or|ist|yst|ian|(?<!import)(?<!toler)ant|dent|nurse|midwife|chef|cook|pilot|coach|vet|"
-    r"clerk|lead|"
-    r"mechanic)"
-    r"(?: (?:at|for|in|with|from|of|by) .+)?)$",
+    r"clerk|lead|mechanic)(?: (?:at|for|in|with|from|of|by) .+)?)$",
     re.IGNORECASE,
 )
 _STATE = re.compile(
@@ -61,9 +59,8 @@ _LIVES_WITH = re.compile(
 
 _GREETING = r"^(?:(?:hi|hey|hello|yo|ok|okay|so|and|but|oh|also|btw|now|then|well|actually|quick one)\b[\s,:!-]*)*"
 _REQUEST = re.compile(
-    rf"\?\W*$|\b(?:please|pls|any (?:ideas?|tips|advice|suggestions?))\b|{_GREETING}(?:(?:can|"
-    rf"could|would|will) (?:you|u)|"
-    r"what|how|which|where|who|why|is (?:it|there)|are there|do|does|should|suggest|recommend|write|give|help|make|"
+    rf"\?\W*$|\b(?:please|pls|any (?:ideas?|tips|advice|suggestions?))\b|{_GREETING}(?:(?:can|could|would|will) (?:you|"
+    r"u)|what|how|which|where|who|why|is (?:it|there)|are there|do|does|should|suggest|recommend|write|give|help|make|"
     r"find|show|tell|explain|draft|plan|compare|list|need|looking for)\b",
     re.IGNORECASE,
 )
@@ -90,9 +87,8 @@ _RUN_ON = re.compile(
 )
 """What somebody adds to a request: `suggest a gift for my brother, he is into climbing`."""
 _UNREAL = re.compile(
-    r"\b(?:if|unless|whether|suppose|imagine|pretend|when (?:I|my|we)|(?:is|was) (?:it|that|"
-    r"this|he|she)(?: just| only)?$|"
-    r"say|translate|mean|word|phrase|answers|replies)\b",
+    r"\b(?:if|unless|whether|suppose|imagine|pretend|when (?:I|my|we)|(?:is|was) (?:it|that|this|he|she)(?: just| "
+    r"only)?$|say|translate|mean|word|phrase|answers|replies)\b",
     re.IGNORECASE,
 )
 _PERSON = "|".join(sorted(RELATIVES | PETS | HELPERS))

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import OTHERS, Clause, find_clauses, is_first, without_addition
@@ -28,7 +27,7 @@ from pipeline.memory.languages.profiles import (
     states_personal_fact,
 )
 from pipeline.text.english_nouns import KIN, PARENTS, PETS, is_plural
-from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
+from pipeline.text.temporal_expressions import DateRange, resolve_dates
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -46,9 +45,8 @@ _FIELDS = re.compile(r"(?:^|\s)[A-Z]\w+: ")
 _IRONY = re.compile(
     r"^(?:(?:oh|lol|haha\w*|well|hah|pfft?|hm+|and|but)[,!.]* )*(?:yeah,? (?:sure|right|totally|of course|obviously)|"
     r"(?:sure|right|totally|obviously),? and (?=(?:i|we)\b)|oh (?:sure|totally|absolutely|definitely|of course)[, ]|as "
-    r"if\b|because obviously|oh (?:great|joy|lovely),? another)|"
-    r"\U0001f644|(?:^|\s)/s[.!]*$|\bsaid no one\b|\bin my dreams\b|\bi (?:just )?dream(?:t|ed) "
-    r"(?!of\b|about\b)|^dream(?:t|ed) (?!of\b|about\b)",
+    r"if\b|because obviously|oh (?:great|joy|lovely),? another)|\U0001f644|(?:^|\s)/s[.!]*$|\bsaid no one\b|\bin my "
+    r"dreams\b|\bi (?:just )?dream(?:t|ed) (?!of\b|about\b)|^dream(?:t|ed) (?!of\b|about\b)",
     re.IGNORECASE,
 )
 """What is said in irony, or was dreamt: openings, rolling eyes, `/s`. Better no memory than the opposite of one."""
@@ -60,12 +58,10 @@ _IDENTITY = re.compile(
 )
 """What somebody calls their own, whatever the parser takes the value for: `my favourite food is grilled sardines`."""
 _NO_SENTENCE = re.compile(
-    r" = |^[\w ./-]{2,25}: ?[\W\d_]*$|^[^\W\d_a-z]\w{2,20}: (?:[^,:]{2,40}, ){2}|"
-    r"^[A-Z][a-z ]{2,20}: (?:[A-Z][\w.-]*(?: \([\w ]+\))?[, ]*)+$|"
-    r"^(?:[A-Z][\w.-]*,? )+[A-Z][\w-]*, [A-Z][\w-]*$"
+    r" = |^[\w ./-]{2,25}: ?[\W\d_]*$|^[^\W\d_a-z]\w{2,20}: (?:[^,:]{2,40}, ){2}|^[A-Z][a-z ]{2,20}: "
+    r"(?:[A-Z][\w.-]*(?: \([\w ]+\))?[, ]*)+$|^(?:[A-Z][\w.-]*,? )+[A-Z][\w-]*, [A-Z][\w-]*$"
 )
 """Fields and lists of names in any language."""
-_SAME_DAY = re.compile(r"\b(?:on )?(?:the|that) (?:very )?same day\b")
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 
 
@@ -86,11 +82,10 @@ class DetectedFact:
 
 @dataclass(slots=True)
 class Discourse:
-    """Referents of the next sentence: who `he` or `she` is, the place `there`, the same day; and its language."""
+    """Referents of the next sentence: who `he` or `she` is, and the place `there`; and its language."""
 
     person: str | None = None
     place: str | None = None
-    day: date | None = None
     language: LanguageProfile | None = None
 
 
@@ -230,27 +225,16 @@ def _facts_of(
             value = worth(clause, context)
             if value.score >= min_worth:
                 referents = Referents(context.name_within, person, context.group)
-                facts.append(_to_fact(clause, context, referents, value, discourse.day))
+                facts.append(_to_fact(clause, context, referents, value))
         _remember_person(clause, context, discourse, is_resolved=is_resolved)
     if not clauses or is_question:
         discourse.person = _only_relative(doc, context, discourse.person)
-    _remember_day(facts, doc, discourse)
     return facts
 
 
 def _agrees(subject: "Token", person: str | None) -> bool:
     """Return whether `they` may mean whom was spoken of: more than one."""
     return subject.lower_ != "they" or (person is not None and is_plural(person.rpartition(" ")[2].lower()))
-
-
-def _remember_day(facts: Sequence[DetectedFact], doc: "Doc", discourse: Discourse) -> None:
-    """Keep the only day that a sentence names; forget the earlier one if it names a time that no fact has."""
-    ranges = {dated for fact in facts for dated in fact.date_ranges}
-    if len(ranges) == 1:
-        named = ranges.pop()
-        discourse.day = named.first if named.first == named.last else None
-    elif ranges or (not facts and any(token.ent_type_ == "DATE" for token in doc)):
-        discourse.day = None
 
 
 def _without_dangling(clause: Clause, *, has_antecedent: bool) -> Clause:
@@ -260,13 +244,9 @@ def _without_dangling(clause: Clause, *, has_antecedent: bool) -> Clause:
     return clause if shorter is None else shorter
 
 
-def _to_fact(
-    clause: Clause, context: SpeakerContext, referents: Referents, value: Worth, previous_day: date | None
-) -> DetectedFact:
+def _to_fact(clause: Clause, context: SpeakerContext, referents: Referents, value: Worth) -> DetectedFact:
     is_own = any(is_first(token) for token in (clause.subject, *clause.tokens))
     rendered = restore_name(render_clause(clause, referents), clause.head.doc)
-    if previous_day is not None:
-        rendered = _SAME_DAY.sub(f"on {day_name(previous_day)}", rendered)
     dates = resolve_dates(rendered, context.reference_date_for(is_first_person=is_own))
     return DetectedFact(dates.text, is_static(dates.text), dates.date_ranges, value)
 

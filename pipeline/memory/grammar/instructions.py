@@ -16,19 +16,15 @@ _WORKING = (
 )
 """What an assistant does and few people say of their own days: `always run the tests`."""
 _POLITELY = r"(?:can|could|would|will) you "
-_BEGIN = (
-    rf"^(?:{_POLITELY}(?:please |pls )?)?"
-    r"(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
-)
+_BEGIN = rf"^(?:{_POLITELY}(?:please |pls )?)?(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
 _NAMED = re.compile(
     rf"{_BEGIN}(?:always |just |you can |don't call me \w+,? (?:it'?s|but|call me) )*"
     rf"(?:call me |(?<=it's )|(?<=its ))(?P<name>{_TITLE}(?-i:[A-Z])\w+|(?<=now on call me )\w+)(?:, [^,]{{3,40}})?$",
     re.IGNORECASE,
 )
 _WANTED = re.compile(
-    rf"{_BEGIN}(?P<order>avoid .*|(?:never|always|don't ever) (?:{_CONTACTING}|{_WORKING})\b.*|"
-    r"(?:don't|do not) (?:suggest|recommend|mention)\b.*|"
-    r"(?:(?:always|never|only|just|don't|do not|stop|avoid|no need to) )*"
+    rf"{_BEGIN}(?P<order>avoid .*|(?:never|always|don't ever) (?:{_CONTACTING}|{_WORKING})\b.*|(?:don't|do not) "
+    r"(?:suggest|recommend|mention)\b.*|(?:(?:always|never|only|just|don't|do not|stop|avoid|no need to) )*"
     rf"(?:{_ANSWERING})\b.*)$",
     re.IGNORECASE,
 )
@@ -63,9 +59,8 @@ _POLITE = re.compile(r",? please$", re.IGNORECASE)
 _AGAIN = re.compile(r"(?<=\w),? and (?:keep|make|put|write) it\b", re.IGNORECASE)
 """A second wish about the same answers: `answer in German, and keep it short`."""
 _TO_REMEMBER = re.compile(
-    rf"^(?:{_POLITELY})?(?:please |pls )?(?:remember|note|save|keep in mind|don't forget|remind me(?= that\b)) "
-    r"(?:that )?"
-    r"(?P<what>(?:I|I'm|my|we|our)\b[^?]+)\?*$",
+    rf"^(?:{_POLITELY})?(?:please |pls )?(?:remember|note|save|keep in mind|don't forget|remind me(?= that\b)) (?:that "
+    r")?(?P<what>(?:I|I'm|my|we|our)\b[^?]+)\?*$",
     re.IGNORECASE,
 )
 _TASK = re.compile(r"\b(?:this|that|these|those|it|below|following|above|here)\b", re.IGNORECASE)

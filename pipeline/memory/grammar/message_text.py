@@ -8,49 +8,36 @@ from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_words
 from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
 from pipeline.memory.languages.profiles import detect_language
-from pipeline.text.english_nouns import HELPERS, KIN, is_plural
-from pipeline.text.english_verbs import (
-    BASES,
-    PASTS,
-    is_gerund,
-    is_past,
-    is_third_person,
-    third_person,
-    word_set,
-)
+from pipeline.text.english_nouns import HELPERS, KIN
+from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
 
 _OPENING = re.compile(
     r"^(?:(?:hi|hey|hello|hiya|yo|wow|whoa|woah|on another note|speaking of which|in other news|yeah|yea|yep|yes|yup|"
-    r"yay|no(?=\W*$| ?[,.!;:\u2013-]| (?:it'?s|that'?s|i|i'\w+|im|we|we'\w+|my|"
-    r"our|he|she|they|not|just|actually|sorry|but)\b)|"
-    r"nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|well|so|sure|sorry|thanks|thank you|"
-    r"thx|cheers|cool|nice|great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|btw|by the way|anyways?|actually|"
-    r"not (?:really|yet|at all)(?= ?,)|(?:guys|folks|lads|dude|bro|mate)(?= ?,| (?:i|i'\w+|we|we'\w+|my)\b)|"
-    r"honestly|tbh|ngl|also(?! \w+(?:ing|ed)\b)|and|but|plus|"
-    r"(?:just )?fyi|for the record|absolutely|definitely|exactly|totally|for sure|"
-    r"let me (?:think|see)|"
-    r"sounds good|perfect|congrats|congratulations|agreed|same here|oops|turns out|it turns out(?: that)?|i was wrong|"
-    r"my bad|change of plans|smashed it|(?:ignore|forget|scratch) (?:that|what I (?:said|wrote))(?: about [\w' "
-    r"]{2,30})?(?= ?[,.;\u2013-])|lately|nowadays|these days|from today|me too|you know what|you know|i mean|guess "
-    r"what|wait|in fact|dear [a-z]+(?= ?,)|of course|unfortunately|luckily|thankfully|fortunately|sadly|finally|good "
-    r"(?:morning|evening|question)|no (?:worries|problem|way)|to be honest|long story short|fun fact|(?:(?:please|pls) "
-    r")?(?:note|remember|keep in mind|bear in mind|be aware|don't forget) that|remind me(?: that)?(?= ?:)|just so you "
-    r"know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|(?:(?:a|ok|okay|small|quick|big|little|life|job|"
-    r"another|some|good|great|bad|sad|fun|random|minor|tiny|status) )*(?:update|news|correction|edit|note|fact|"
-    r"reminder|heads[ -]up|ps|p\.s\.?|journal|diary|log|action|decision|result|all|team|everyone|folks)(?= ?[:,-])|"
-    r"dear diary|note to self|so?rry late reply|(?:\d{1,2}\.? (?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|"
-    r"dec)[a-z]*|(?:mon|tues|wednes|thurs|fri|satur|sun)day)(?= ?[.:])|good news|bad news|"
-    r"(?:need to )?remember(?= ?:)|(?:quick )?heads[ -]up(?= i\b)|(?:morning|evening|afternoon)(?=[,!])|"
-    r"at least(?= (?:my|our|i)\b)|(?:i )?should (?:add|mention) that|me (?:but|and)\b[^,]{0,30}(?=, i\b))"
-    r"(?: (?:so much|a lot|a bunch|a ton|again|there|"
-    r"all|guys|everyone|everybody|team))?(?:[,!.:;\s\u2013\u2014-]+|$))+",
+    r"yay|no(?=\W*$| ?[,.!;:\u2013-]| (?:it'?s|that'?s|i|i'\w+|im|we|we'\w+|my|our|he|she|they|not|just|actually|sorry|"
+    r"but)\b)|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|well|so|sure|sorry|thanks|thank you|thx|cheers|cool|nice|"
+    r"great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|btw|by the way|anyways?|actually|not (?:really|yet|at "
+    r"all)(?= ?,)|(?:guys|folks|lads|dude|bro|mate)(?= ?,| (?:i|i'\w+|we|we'\w+|my)\b)|honestly|tbh|ngl|also(?! "
+    r"\w+(?:ing|ed)\b)|and|but|plus|(?:just )?fyi|for the record|absolutely|definitely|exactly|totally|for sure|let me "
+    r"(?:think|see)|sounds good|perfect|congrats|congratulations|agreed|same here|oops|turns out|it turns out(?: "
+    r"that)?|i was wrong|my bad|change of plans|smashed it|(?:ignore|forget|scratch) (?:that|what I (?:said|wrote))(?: "
+    r"about [\w' ]{2,30})?(?= ?[,.;\u2013-])|lately|nowadays|these days|from today|me too|you know what|you know|i "
+    r"mean|guess what|wait|in fact|dear [a-z]+(?= ?,)|of course|unfortunately|luckily|thankfully|fortunately|sadly|"
+    r"finally|good (?:morning|evening|question)|no (?:worries|problem|way)|to be honest|long story short|fun fact|"
+    r"(?:(?:please|pls) )?(?:note|remember|keep in mind|bear in mind|be aware|don't forget) that|remind me(?: "
+    r"that)?(?= ?:)|just so you know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|(?:(?:a|ok|okay|small|"
+    r"quick|big|little|life|job|another|some|good|great|bad|sad|fun|random|minor|tiny|status) )*(?:update|news|"
+    r"correction|edit|note|fact|reminder|heads[ -]up|ps|p\.s\.?|journal|diary|log|action|decision|result|all|team|"
+    r"everyone|folks)(?= ?[:,-])|dear diary|note to self|so?rry late reply|(?:\d{1,2}\.? (?:jan|feb|mar|apr|may|june?|"
+    r"july?|aug|sept?|oct|nov|dec)[a-z]*|(?:mon|tues|wednes|thurs|fri|satur|sun)day)(?= ?[.:])|good news|bad news|"
+    r"(?:need to )?remember(?= ?:)|(?:quick )?heads[ -]up(?= i\b)|(?:morning|evening|afternoon)(?=[,!])|at least(?= "
+    r"(?:my|our|i)\b)|(?:i )?should (?:add|mention) that|me (?:but|and)\b[^,]{0,30}(?=, i\b))(?: (?:so much|a lot|a "
+    r"bunch|a ton|again|there|all|guys|everyone|everybody|team))?(?:[,!.:;\s\u2013\u2014-]+|$))+",
     re.IGNORECASE,
 )
 _TRAILING = re.compile(
-    r"(?:[\s,.!;-]*(?<![\w'])(?:lol|lmao|haha\w*|hehe|thanks|thank you|thx|tho|though|esp|just so you know|y'?know|"
-    r"you know|btw|by the way|"
-    r"(?:nice|good|great|pleased|lovely) to meet (?:you|u|y'?all|everyone)(?: all)?|"
-    r"tbh|ngl|honestly|i swear|for sure|actually|\(?:[-']?[()DPp/|]|[;:]-?[()DPp]|xd|xx+|<3|\U0001f300|"
+    r"(?:[\s,.!;-]*(?<![\w'])(?:lol|lmao|haha\w*|hehe|thanks|thank you|thx|tho|though|esp|just so you know|y'?know|you "
+    r"know|btw|by the way|(?:nice|good|great|pleased|lovely) to meet (?:you|u|y'?all|everyone)(?: all)?|tbh|ngl|"
+    r"honestly|i swear|for sure|actually|\(?:[-']?[()DPp/|]|[;:]-?[()DPp]|xd|xx+|<3|\U0001f300|"
     r"[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f])(?![\w']))+(?=[.!\u2026\s]*$)",
     re.IGNORECASE,
 )
@@ -73,11 +60,10 @@ _STATES = (
     "divorced|separated|retired|unemployed|afraid|scared|dead"
 )
 _PREDICATE = (
-    rf"(?:(?:{_STATES})(?=$|[,.;!]| (?:to|of|with|in|and|but|now|again|since|so|too|because|from|about)\b)|"
-    r"an?|the|in|on|at|not|now|just|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|"
-    r"pregnant|(?:off|over)(?=$|[,.;!])|"
-    r"(?!wedding|meeting|painting|building|evening|morning)"
-    r"\w{2,}ing (?:an?|the|my|our|to|in|for|on|up|too|with|from|back|soon|next|at)|\w{2,}ing$)(?!\w)"
+    rf"(?:(?:{_STATES})(?=$|[,.;!]| (?:to|of|with|in|and|but|now|again|since|so|too|because|from|about)\b)|an?|the|in|"
+    r"on|at|not|now|just|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|pregnant|(?:off|"
+    r"over)(?=$|[,.;!])|(?!wedding|meeting|painting|building|evening|morning)\w{2,}ing (?:an?|the|my|our|to|in|for|on|"
+    r"up|too|with|from|back|soon|next|at)|\w{2,}ing$)(?!\w)"
 )
 """What follows `is` rather than an owner: `my sister's expecting a baby`."""
 _SUBJECT_BEFORE = re.compile(
@@ -108,19 +94,13 @@ def _i_am(match: re.Match[str]) -> str:
     """Return `I'm` for `im`, which in German is `in the`."""
     before, after = match.string[: match.start()], match.string[match.end() :]
     is_german = bool(before) and detect_language(before + after.lstrip()) is not None
-    return match[0] if is_german or _AFTER_GERMAN_IM.match(after) is not None else "I'm"
+    return match[0] if is_german else "I'm"
 
 
-_AFTER_GERMAN_IM = re.compile(
-    r" (?:(?:jan|febr)uar|m\u00e4rz|april|mai|ju[nl]i|august|(?:sept|nov|dez)ember|oktober|sommer|winter|herbst|"
-    r"fr\u00fchling|\w*haus|urlaub|b\u00fcro|garten|moment|kino|jahr|bett|zug|auto|homeoffice|verein|chor|heim)\b",
-    re.IGNORECASE,
-)
 _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
     (hint, re.compile(pattern, re.IGNORECASE), written)
     for hint, pattern, written in (
         ("wanna", r"\bwanna\b", "want to"),
-        ("gonna", r"^gonna\b(?! be\b)", "I'm going to"),
         ("last ", r"\b(last|next|this|on) (mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b", _weekday),
         ("gonna", r"\bgonna\b", "going to"),
         ("wed", r"(?-i:\bWed\b)", "Wednesday"),
@@ -129,7 +109,6 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         ("rn", r"\brn\b", "right now"),
         ("atm", r"\batm\b", "at the moment"),
         ("cuz", r"\b(?:cuz|cus|bc)\b", "because"),
-        ("bc", r"\b(?:cuz|cus|bc)\b", "because"),
         (
             " may",
             r"\b(of|in|since|until|till|by|last|next|\d(?:st|nd|rd|th)?) may\b(?! (?:be|have|not|well|or)\b)",
@@ -149,11 +128,9 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         ("fave", r"\bfave\b", "favorite"),
         ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]|\d+\b(?!\.)))", _i_am),
         ("its ", r"\bits (?=(?:an?|the|my|our|not|been|just|really|so|me|going|too)\b)", "it's "),
-        ("expecting", r"\bexpecting(?=$|[.!,;]| (?:again|in)\b)", "expecting a baby"),
         ("ive", r"(?<![\w'])ive(?= )", "I've"),
         ("id", r"^id(?= (?:like|love|prefer|rather))", "I'd"),
         ("nt", r"\b(do|does|did|is|are|was|were|have|has|had|wo|ca|could|would|should)nt\b", r"\1n't"),
-        ("hes", r"^(s?he)s\b", r"\1's"),
         (" u", r"\bu\b", "you"),
         ("ur", r"\bur\b", "your"),
         ("pl", r"\bpl[sz]\b", "please"),
@@ -163,12 +140,6 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
     )
 )
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
-_AGREED = re.compile(
-    r"^(?:(?:I|we) )?(?P<did>decided|agreed|settled|arranged|concluded)(?P<whom>(?: with [\w' -]{2,40}?)?) ?: "
-    r"(?=\w+ \w)",
-    re.IGNORECASE,
-)
-"""What was decided, after a colon."""
 _TITLE = re.compile(r"\b(?:dr|prof|mrs?|ms)\. (?=\w)")
 """Titles written small, which the parser would take for the end of a sentence."""
 _VOCATIVE_FIRST = re.compile(r"^(?P<name>[A-Z][a-z]+)(?:, |! ?| (?=I\b|I'|my\b|we\b|we'))")
@@ -243,17 +214,13 @@ _WITHOUT = re.compile(
 """How long somebody has done without: `6 weeks without a cigarette`."""
 _INTRODUCTION = re.compile(
     r"^(?:(?:[Hh]i|[Hh]ey|[Hh]ello|[Hh]iya|[Yy]o)(?: there)?[,!. ]+)?(?:[Ii]t'?s|[Tt]his is) (?P<me>me(?: again)?,? )?"
-    r"(?!\w+day\b|Christmas|Easter)(?P<name>[A-Z]\w+)(?P<here> here| again)?(?=$|[.,!]| from\b)|"
-    r"^(?:I go by|(?:people|friends|everybody|everyone) calls? me) "
-    r"(?P<called>[A-Z][\w'-]+)$"
+    r"(?!\w+day\b|Christmas|Easter)(?P<name>[A-Z]\w+)(?P<here> here| again)?(?=$|[.,!]| from\b)|^(?:I go by|(?:people|"
+    r"friends|everybody|everyone) calls? me) (?P<called>[A-Z][\w'-]+)$"
 )
 """How people say who they are: `hey its Joe`, `it's me, Ann`, `it's Joe here`; `it's Rome` names something else."""
-_NAME_FIRST = re.compile(r"^(?P<name>my name is [\w'-]+), (?=(?:I|my|we)\b)", re.IGNORECASE)
-"""A name and a second statement behind a comma, which the parser takes for one: `my name is Maya, I'm 33`."""
 _RECURRING = re.compile(
-    r"^(?P<what>[a-z]{3,}(?: (?!every\b|each\b)[a-z]{3,})?)(?: is| are)? "
-    r"(?:(?P<each>(?:every(?: other| second)?|each) )|on )?"
-    r"(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day(?P<many>s?))\b"
+    r"^(?P<what>[a-z]{3,}(?: (?!every\b|each\b)[a-z]{3,})?)(?: is| are)? (?:(?P<each>(?:every(?: other| second)?|each) "
+    r")|on )?(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day(?P<many>s?))\b"
 )
 """What somebody has every week: `choir practice is wednesdays`, `physio every thursday at 4`."""
 _ABOUT_ME = re.compile(r"^(?P<age>1[3-9]|[2-9]\d) ?(?:[mf](?=,)|yo|years old|y/o)?(?=, [a-z])", re.IGNORECASE)
@@ -275,9 +242,8 @@ _MOVED = re.compile(
     re.IGNORECASE,
 )
 _DOCTOR = (
-    r"(?:(?:my |the |our )?(?:new |knee |heart |eye )?(?:doc(?:tor)?|gp|dentist|vet|midwife|"
-    r"consultant|specialist|optician|physio|"
-    r"nurse)|dr\.? \w+)(?: here)?(?:,? \(?dr\.? \w+\)?,?)?"
+    r"(?:(?:my |the |our )?(?:new |knee |heart |eye )?(?:doc(?:tor)?|gp|dentist|vet|midwife|consultant|specialist|"
+    r"optician|physio|nurse)|dr\.? \w+)(?: here)?(?:,? \(?dr\.? \w+\)?,?)?"
 )
 _BY_OTHERS = (
     r"^(?:they(?:'ve)?|he|she|(?:(?:my |the )?(?:doc(?:tor)?|GP|dentist|nurse|consultant|specialist|boss|manager))"
@@ -290,9 +256,8 @@ _PUT_ME = re.compile(
 )
 """Where others have put the speaker: `they moved me next to Ines`."""
 _TAKEN_OFF = re.compile(
-    rf"(?:{_BY_OTHERS}(?:took|taken|weaned|pulled) me off|^{_DOCTOR}(?: (?:has|"
-    rf"just))* (?:stopped|discontinued) (?:my|the)) "
-    r"(?P<what>[^,;.]+?)(?P<when> (?:today|yesterday|(?:last|this) \w+))?(?=$|[,;.]| (?:because|due)\b)",
+    rf"(?:{_BY_OTHERS}(?:took|taken|weaned|pulled) me off|^{_DOCTOR}(?: (?:has|just))* (?:stopped|discontinued) (?:my|"
+    r"the)) (?P<what>[^,;.]+?)(?P<when> (?:today|yesterday|(?:last|this) \w+))?(?=$|[,;.]| (?:because|due)\b)",
     re.IGNORECASE,
 )
 """What others have ended for the speaker: `the doctor took me off the statin`."""
@@ -318,33 +283,18 @@ _OF_THEMSELVES = re.compile(
 )
 """Somebody's own, as they say it: `Jana says her favourite colour is purple`."""
 _SLIPPED = re.compile(
-    r"^(?P<what>(?:my |our |the )?(?!(?:it|i|we|he|she|they|just)\b)[a-z][\w-]+(?: [a-z]+)?) "
-    r"(?:(?:got|has been|was|is) )?(?:slipped|moved|changed|pushed|postponed|delayed|rescheduled|shifted)"
-    r"(?: again| back| out)?[,;:]? (?:so |and )?"
-    r"(?:now )?it(?P<is>'s|'ll| is| will)\b(?=.*(?:\d|day\b|\bnext\b|tomorrow))",
+    r"^(?P<what>(?:my |our |the )?(?!(?:it|i|we|he|she|they|just)\b)[a-z][\w-]+(?: [a-z]+)?) (?:(?:got|has been|was|"
+    r"is) )?(?:slipped|moved|changed|pushed|postponed|delayed|rescheduled|shifted)(?: again| back| out)?[,;:]? (?:so |"
+    r"and )?(?:now )?it(?P<is>'s|'ll| is| will)\b(?=.*(?:\d|day\b|\bnext\b|tomorrow))",
     re.IGNORECASE,
 )
 """What was put off, and when it is now: `launch slipped, it's June 10 now`."""
-_WE_ARE = re.compile(
-    rf"^we(?:'re| are) (?:now |only |just )?(?P<many>{NUMBER}) (?P<who>people|persons|heads|devs|members)"
-    r"(?P<now> now)?(?=$|[.,;!]| (?:and|since)\b)",
-    re.IGNORECASE,
-)
-_OF_US = re.compile(rf"^there(?:'s| are) (?P<many>{NUMBER}) of us(?=[,:;.]|$)", re.IGNORECASE)
-_NONE_OF_US = re.compile(
-    r"^(?:none of us|no ?(?:body|one) (?:at home|in (?:my|our|the) (?:family|house|household))) (?P<verb>[a-z]+)\b",
-    re.IGNORECASE,
-)
-_SOME_OF = re.compile(
-    rf"^(?P<some>(?:one|two|both|all|none) of )the (?={'|'.join(sorted(filter(is_plural, KIN)))}\b)", re.IGNORECASE
-)
 _DAY_FIRST = re.compile(
     r"^(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)days?)(?=,? (?:I|I'm|we|we're|my|our) )", re.IGNORECASE
 )
 _ILLNESS = (
-    r"\w+(?:itis|osis|a?emia|oma|algia|pathy)|(?:\w+ )?(?:fracture|sprain|strain|tear|infection|"
-    r"syndrome|disease|disorder|"
-    r"deficiency|hernia|cyst|ulcer|diabetes|migraine|shingles|asthma|eczema|virus|allergy|intolerance)"
+    r"\w+(?:itis|osis|a?emia|oma|algia|pathy)|(?:\w+ )?(?:fracture|sprain|strain|tear|infection|syndrome|disease|"
+    r"disorder|deficiency|hernia|cyst|ulcer|diabetes|migraine|shingles|asthma|eczema|virus|allergy|intolerance)"
 )
 _NO_MORE_OF = re.compile(
     r"^(?:so )?no more (?P<what>[\w -]{3,20}?)(?: for me)?(?:,? I guess)?(?= since| now|[.!]*$|,)", re.IGNORECASE
@@ -390,17 +340,15 @@ _TOLD = re.compile(
 )
 """Who is believed in what they say of the writer: `physio says it's a stress fracture`."""
 _PROMOTED = re.compile(
-    r"^(?:they(?:'ve)?|he|she|(?:my |the |our )?(?:boss|chef|coach|company|manager|hotel|school|firm)(?:'s)?) "
-    r"(?:have |has |just |finally )*(?:promoted me to|made me) (?=(?:an? |"
-    r"the )?(?:[\w-]+ ){0,3}(?:head|lead|leader|partner|"
+    r"^(?:they(?:'ve)?|he|she|(?:my |the |our )?(?:boss|chef|coach|company|manager|hotel|school|firm)(?:'s)?) (?:have |"
+    r"has |just |finally )*(?:promoted me to|made me) (?=(?:an? |the )?(?:[\w-]+ ){0,3}(?:head|lead|leader|partner|"
     r"captain|supervisor|manager|director|chef|coordinator|foreman|editor|principal|chair|permanent|redundant)\b)",
     re.IGNORECASE,
 )
 """What others have made the speaker: `chef made me sous chef`."""
 _DONE = re.compile(
-    r"^(?P<what>(?:my |our )?[a-z][a-z-]+(?: [a-z-]+)?) (?P<done>fitted|installed|removed|"
-    r"repaired|replaced|delivered|booked) "
-    r"(?=(?:on|last|yesterday|today|this|for|in)\b)",
+    r"^(?P<what>(?:my |our )?[a-z][a-z-]+(?: [a-z-]+)?) (?P<done>fitted|installed|removed|repaired|replaced|delivered|"
+    r"booked) (?=(?:on|last|yesterday|today|this|for|in)\b)",
     re.IGNORECASE,
 )
 """What the writer had done, without an auxiliary: `hearing aids fitted on Tuesday`."""
@@ -423,7 +371,6 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
         text = text.lower()
     text = _SMALL_I.sub("I", _ASIDE.sub(" ", text).strip())
     text = _TITLE.sub(lambda match: match[0].capitalize(), text)
-    text = _AGREED.sub(lambda match: f"I {match['did'].lower()}{match['whom']} that ", text)
     folded = text.lower()
     for hint, pattern, written in _SPELLING:
         if hint in folded:
@@ -437,13 +384,11 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
     text = _CODE.sub(_own_code, _STUTTER.sub(r"\g<word>", _FILLER.sub("", text)))
     text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
-    text = _NAME_FIRST.sub(r"\g<name>, and ", text)
     text = _DONE.sub(_had_done, _PROMOTED.sub("I got promoted to ", text))
     text = _TAKEN_OFF.sub(_taken_off, _PUT_ME.sub(r"I'm now \g<where>", text))
     text = _OF_THEMSELVES.sub(r"\g<who>'s", text)
-    text = _DAY_FIRST.sub(lambda match: f"on {match['day'].capitalize()}", _SOME_OF.sub(r"\g<some>my ", text))
-    text = _NONE_OF_US.sub(_none_of_us, _OF_US.sub(r"our household has \g<many> people", text))
-    text = _AND_IT.sub(_and_it, _SLIPPED.sub(_slipped, _WE_ARE.sub(r"our group has \g<many> \g<who>\g<now>", text)))
+    text = _DAY_FIRST.sub(lambda match: f"on {match['day'].capitalize()}", text)
+    text = _AND_IT.sub(_and_it, _SLIPPED.sub(_slipped, text))
     text = _NEW_VALUE.sub(_new_value, text)
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
     text = _NAMED_NEXT.sub(_named_next, _COUNTED.sub(r"I have \g<left> now", text))
@@ -470,11 +415,6 @@ def _introduced(match: re.Match[str]) -> str:
         return f"I'm called {match['called']}"
     is_speaker = match["me"] or match["here"] or match[0][:1].lower() in "hy"
     return f"I'm {match['name']}" if is_speaker else match[0]
-
-
-def _none_of_us(match: re.Match[str]) -> str:
-    base = next((base for base in BASES if match["verb"].lower() in (base, third_person(base))), None)
-    return match[0] if base is None else f"we don't {base}"
 
 
 def _own_code(match: re.Match[str]) -> str:
