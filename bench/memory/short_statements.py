@@ -9,8 +9,8 @@ import argparse
 from datetime import date
 from typing import get_args
 
-from bench.datasets.short_statements import StatementSet, short_statements
-from pipeline.memory.formation.rule_based_extraction import extract_facts
+from bench.datasets.short_statements import SYNCED, StatementSet, short_statements
+from pipeline.memory.formation.rule_based_extraction import iter_facts
 
 _SAID_ON = date(2026, 11, 27)
 
@@ -23,7 +23,8 @@ def main() -> None:
     print("| half | facts | formed | other | none | could be wrong | wrong |\n|---|---:|---:|---:|---:|---:|---:|")
     for name in get_args(StatementSet):
         found = [
-            (said, [fact.text for fact in extract_facts(said.document, _SAID_ON)]) for said in short_statements(name)
+            (said, [fact.text for fact in iter_facts(said.document, _SAID_ON, is_synced=name in SYNCED)])
+            for said in short_statements(name)
         ]
         stated = sum(len(said.facts) for said, _ in found)
         formed = sum(said.facts_met_by(memories) for said, memories in found)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 _FOLDER = Path(__file__).parent
 StatementSet = Literal[
@@ -18,11 +18,16 @@ StatementSet = Literal[
     "texts_locked",
     "everyday_open",
     "everyday_locked",
+    "documents_open",
+    "documents_locked",
 ]
 """Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
 minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash; *texts*
 are chats, notes, mails, minutes and lists of two to six lines in eleven languages; *everyday* are voice notes without
-stops, tickets, family chats, journals, comments, plans of travels and reviews of code in sixteen languages."""
+stops, tickets, family chats, journals, comments, plans of travels and reviews of code in sixteen languages; *documents*
+are pages of firms, clubs and schools in nine languages."""
+SYNCED: Final = frozenset({"documents_open", "documents_locked"})
+"""What a connector brings: its writer is not the user."""
 _NOTHING = "-"
 
 
