@@ -72,6 +72,9 @@ _NOT_NAMES = word_set(
     "absent blockers journal diary log debug trace warn fatal critical notice type priority status assignee reporter "
     "venue objet betreff asunto assunto oggetto reddit twitter instagram facebook linkedin github youtube website blog "
     "wifi pin code pros cons ingredients requirements skills education experience summary languages objective "
+    "handbook manual guide runbook playbook checklist specification spec design rfc adr proposal memo report review "
+    "survey recipe policy onboarding security glossary faq ticket issue incident post-mortem postmortem mail letter "
+    "offer contract product brief profile workshop lesson backlog roadmap release changelog handbuch leitfaden angebot "
     "decided agreed actions minutes apologies chair tbd faq quote source credit photo caption update edit tl;dr tldr"
 )
 _ABSTRACT = re.compile(r"\w{2,}(?:[ts]ion|ness|ings?|logy|graphy|ship|ware)s?$", re.IGNORECASE)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pipeline.memory.formation.pasted_material import begins_role_play, blank_pasted, ends_role_play
+from pipeline.text.email_threads import parse_thread
 from pipeline.text.speaker_attribution import parse_utterances
 from pipeline.text.utterance import TEAM, Utterance
 
@@ -20,6 +21,8 @@ SHORT_TEXT_CHARS = 600
 """A plain text up to this length is a note of its writer, unless it reads like an excerpt."""
 MIN_FIRST_PERSON_SHARE = 0.2
 """Share of sentences with `I` or `my` from which a longer text is a note or a journal."""
+MIN_FIRST_PERSON_SHARE_OF_SYNCED = 0.5
+"""The same of a document that a connector brought: speeches and interviews of others are in the first person too."""
 _SENTENCE = re.compile(r"[^.!?\n]{12,}")
 _FIRST = re.compile(
     r"\b(?:I|I['\u2019](?:m|ve|ll|d)|my|me|i['\u2019]?m|ich|je|j['\u2019]\w+|yo|mi|mein\w*)\b|[\u6211\u79c1\u50d5]"
@@ -117,12 +120,24 @@ _FORM = re.compile(
     re.MULTILINE,
 )
 """A form's field of whom its other fields are about."""
+_HEADING = re.compile(r"\s*[^\n]{1,100}(?<![.!?:;,\u3002])(?=[ \t]*\n\s*\S)")
 _REPORTER = re.compile(
     r"^[*_# ]*(?:Reporter|Reported by|Raised by|Opened by|Submitted by|Requester|Author)[*_]*: *"
     r"(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: (?-i:[^\W\d_a-z])[\w'-]*){0,2})[ \t]*$",
     re.MULTILINE,
 )
 """Who has written a ticket."""
+_STOP = re.compile(r"[.!](?=\s|$)|\u3002")
+_WE = re.compile(
+    r"\b(?:we|our|us|wir|unser\w*|nous|notre|nos|nosotros|nuestr\w+|noss\w+|noi|nostr\w+|wij|ons|onze)\b", re.IGNORECASE
+)
+_KIND = re.compile(
+    r"\b(?:handbook|runbook|playbook|specification|rfc|adr|(?:release|interview) notes|changelog|post-?mortem|"
+    r"onboarding|roadmap|policy|decision|incident|ticket|issue|sprint|guide|guidelines|(?:team|project) page|brief|"
+    r"profile)\b",
+    re.IGNORECASE,
+)
+"""Titles of what firms write."""
 _CALLER = re.compile(
     r"\W*(?:(?:hi|hey|hello|hiya)\b[\w ,!]{0,20}?\b)?(?:it'?s|this is) (?:your )?"
     r"(?P<who>mum|mom|dad|mother|father|grandma|grandpa|granny|nana)\b(?=$|[.,!]| here| again)",
@@ -131,11 +146,11 @@ _CALLER = re.compile(
 """Who has left the message that the user keeps: `Hey it's mum, I'm at the airport`."""
 
 
-def find_passages(text: str, document_type: str = "text") -> Iterator[Passage]:
-    """Yield what a document says and who says it; nothing for boilerplate."""
+def find_passages(text: str, document_type: str = "text", *, is_synced: bool = False) -> Iterator[Passage]:
+    """Yield what a document says and who says it; nothing for boilerplate. `is_synced`: a connector brought it."""
     utterances = parse_utterances(text)
-    if len(utterances) == 1 and (speaker := _named_in(text, utterances[0])) is not None:
-        utterances = [replace(utterances[0], speaker=speaker, is_chat=False)]
+    if len(utterances) == 1:
+        utterances = _attributed(text, utterances[0], is_synced=is_synced)
     is_attributed = len(utterances) > 1 or any(
         utterance.speaker is not None or utterance.is_chat for utterance in utterances
     )
@@ -145,7 +160,7 @@ def find_passages(text: str, document_type: str = "text") -> Iterator[Passage]:
         if in_role and utterance.speaker is None:
             continue
         in_role = in_role or (utterance.is_chat and utterance.speaker is None and begins_role_play(utterance.text))
-        is_speech = is_attributed if document_type not in SPOKEN_TYPES else is_attributed or is_note(utterance.text)
+        is_speech = is_attributed or (document_type in SPOKEN_TYPES and is_note(utterance.text, is_synced=is_synced))
         if utterance.speaker is None and (document_type not in SPOKEN_TYPES or _PUBLIC.search(utterance.text)):
             is_speech = False
         if not is_speech and is_legal(utterance.text):
@@ -172,6 +187,32 @@ def _named_in(text: str, said: Utterance) -> str | None:
     return _TITLES.sub("", named["name"]) if named is not None and is_institution else None
 
 
+def _attributed(text: str, said: Utterance, *, is_synced: bool) -> list[Utterance]:
+    """Return what a text without turns says by who is named in it, by the team of a document, or as it was."""
+    if (speaker := _named_in(text, said)) is not None:
+        return [replace(said, speaker=speaker, is_chat=False)]
+    title = _HEADING.match(text)
+    # `Handbook: equipment` above a text looks like a turn.
+    is_text = title is not None and said.speaker is not None if said.is_chat else said.speaker is None
+    if not is_text or not _is_document(text, title, is_synced=is_synced):
+        return [said]
+    body = text if title is None else " " * title.end() + text[title.end() :]
+    return parse_thread(body) or [Utterance(TEAM, body, 0)]
+
+
+def _is_document(text: str, title: re.Match[str] | None, *, is_synced: bool) -> bool:
+    """Return whether a short text is about things: a connector brought it, or a title stands above its sentences.
+
+    `We` below a title may be the user's family, but not in a handbook.
+    """
+    if len(text) > SHORT_TEXT_CHARS or _FIRST.search(text) or is_legal(text):
+        return False
+    if is_synced or title is None:
+        return is_synced
+    is_by_firm = _WE.search(text) is None or _KIND.search(title[0]) is not None
+    return is_by_firm and len(_STOP.findall(text, title.end())) > 1
+
+
 def without_title(line: str) -> str:
     """Return what a line of minutes says after their title.
 
@@ -188,7 +229,7 @@ def team_of(said: Utterance) -> str | None:
     >>> team_of(Utterance("Ann", "Hi all,\\nwe drop Windows 10.", 0))
     "Ann's team"
     """
-    is_to_team = said.speaker is not None and not said.is_chat and _TO_TEAM.search(said.text) is not None
+    is_to_team = said.speaker not in (None, TEAM) and not said.is_chat and _TO_TEAM.search(said.text) is not None
     return f"{said.speaker}'s team" if is_to_team else None
 
 
@@ -219,13 +260,17 @@ def is_about_user(fact: str) -> bool:
     return _ABOUT_USER.match(fact) is not None
 
 
-def is_note(text: str) -> bool:
-    """Return whether a plain text is its writer's own: a short message, or mostly in the first person."""
+def is_note(text: str, *, is_synced: bool = False) -> bool:
+    """Return whether a plain text is its writer's own: a short message, or mostly in the first person.
+
+    `is_synced`: a connector brought it, so that it is a journal or it is about other things.
+    """
     sentences = _SENTENCE.findall(text)
     own = sum(_FIRST.search(sentence) is not None for sentence in sentences)
-    if len(text) <= SHORT_TEXT_CHARS:
+    if len(text) <= SHORT_TEXT_CHARS and not is_synced:
         return not is_legal(text)
-    return own >= MIN_FIRST_PERSON_SHARE * len(sentences) and not is_legal(text)
+    least = MIN_FIRST_PERSON_SHARE_OF_SYNCED if is_synced else MIN_FIRST_PERSON_SHARE
+    return own >= least * len(sentences) and not is_legal(text)
 
 
 def is_legal(text: str) -> bool:

@@ -23,7 +23,7 @@ from pipeline.memory.grammar.instructions import to_be_remembered
 from pipeline.memory.grammar.sentence_splitter import join_continued, split_sentences
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
-from pipeline.memory.languages.profiles import continues
+from pipeline.memory.languages.profiles import continues, detect_language
 from pipeline.text.utterance import TEAM
 from schemas.events import Relation
 
@@ -31,6 +31,8 @@ _NAMES_SOMETHING = re.compile(r"(?=[A-Z]).{2,200}? (?:[A-Z][a-z]|\d)|[A-Z][\w'-]
 """Sentences of a page that may name what they are about."""
 SENTENCES_PER_BATCH = 16
 """Sentences parsed together: a third faster than one by one, within 30 ms."""
+LANGUAGE_CHARS = 1000
+"""Characters of a document by which its language is told."""
 MAX_SENTENCES_PER_DOCUMENT = 5000
 MAX_FACTS_PER_DOCUMENT = 1000
 """Facts kept of one document; longer texts are found by their chunks."""
@@ -89,7 +91,7 @@ def iter_facts(
     no speech. `is_synced`: a connector brought it. What a text of others says of "the user" is left out.
     `min_worth`: score from which a clause is worth keeping.
     """
-    passages = list(find_passages(text, document_type))
+    passages = list(find_passages(text, document_type, is_synced=is_synced))
     names = frozenset(passage.utterance.speaker for passage in passages if passage.utterance.speaker is not None)
     # With one person who speaks, to an assistant, `she` is who was spoken of in the turn before.
     shared = Discourse() if not names else None
@@ -97,13 +99,19 @@ def iter_facts(
         _sentences(
             passage,
             _speaker_context(passage, names, reference_date, is_date_assumed=is_date_assumed),
-            shared or Discourse(),
+            shared or _discourse(passage),
         )
         for passage in passages
     )
     is_own = may_be_users(document_type, is_synced=is_synced)
     facts = _facts_of_sentences(islice(sentences, MAX_SENTENCES_PER_DOCUMENT), min_worth, may_be_users=is_own)
     return islice(deduplicate_facts(facts), MAX_FACTS_PER_DOCUMENT)
+
+
+def _discourse(passage: Passage) -> Discourse:
+    """Return where a passage begins: a document of a team is in one language, which a short sentence may not show."""
+    utterance = passage.utterance
+    return Discourse(language=detect_language(utterance.text[:LANGUAGE_CHARS]) if utterance.speaker == TEAM else None)
 
 
 def deduplicate_facts(facts: Iterable[CandidateFact]) -> Iterator[CandidateFact]:

@@ -67,6 +67,8 @@ _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 
 _WORTH_OF_ANSWERS = 1.0
 """What being asked for adds to the score of a statement."""
+_WORTH_OF_MINUTES = 0.5
+"""What standing in minutes or in a short document adds to it: both are written down to be kept."""
 _ASKED = Worth(DEFAULT_MIN_WORTH, ("said as such",))
 
 
@@ -156,7 +158,7 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
         said.discourse.person = None
         return []
     is_question = said.text.rstrip().endswith("?") and not _ends_before_question(said.text, text)
-    least = min_worth - _WORTH_OF_ANSWERS if said.is_answer else min_worth
+    least = min_worth - _WORTH_OF_ANSWERS * said.is_answer - _WORTH_OF_MINUTES * said.context.is_group
     facts = _facts_of(doc, said.context, said.discourse, least, is_question=is_question)
     if not facts and not is_question and said.context.is_speech and (own := _IDENTITY.match(text)) is not None:
         facts = [_identity(own, said.context)]

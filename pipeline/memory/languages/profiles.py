@@ -26,7 +26,7 @@ from pipeline.memory.languages.english import english_words
 from pipeline.text.analyzer import detect_language as text_language
 from pipeline.text.analyzer import words as folded_words
 from pipeline.text.english_verbs import is_finite, is_third_person, word_set
-from pipeline.text.statement_words import has_change_word, relative_in_subject, says_time, tells_of_own
+from pipeline.text.statement_words import has_change_word, relative_in_subject, says_number, says_time, tells_of_own
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 6, 300
 """Characters of a sentence."""
@@ -42,11 +42,19 @@ _UNSURE = word_set("am min mit mi mine vi ho io eu ma ja me con no or")
 _CODES = {"german": "de", "french": "fr", "spanish": "es"}
 _PROFILED = frozenset({"english", "catalan", *_CODES})
 QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf|\u304b\\W*$")
+_DIGITS = re.compile(r"\d+")
 _COLON = re.compile("[:\uff1a]\\s*$")
 _FIGURE = re.compile(r"\d\d|\d\.? ?[^\W\d]{2,}")
 """A number of something, as opposed to the number of a room."""
-_SAYS_MORE = re.compile(r"(?!\w+: \d)[^\W_]+ |\W*[^\W_]{6}")
+_SAYS_MORE = re.compile(r"(?!\w+: \d)[^\W_]+['\u2019 ]|\W*[^\W_]{6}")
 """Several words, not `Fecha: 5 de marzo`."""
+_PERSON = re.compile(
+    r"\b(?:M|Mme|Mlle|Mr|Frau|Herrn?|Dr|Sra?|se\u00f1ora?|senhora?|signora?|Sig|[Pp]an[ia]?|mevrouw|meneer|dhr|mw)\.? "
+    r"[^\W\d_a-z]\w|\w,? [^\W\d_a-z][^\W\d_]+ [^\W\d_a-z][^\W\d_]|\w(?:\u3055\u3093|\u6c0f)"
+)
+"""A form of address with a name, or two words of a name within a sentence."""
+_SMALL = re.compile(r"\b[a-z\u00e0-\u00ff]+\b|[\u3040-\u30ff]{2}")
+"""Words of which a list of names has none."""
 _PREPOSITION_CHARS = 2
 """Letters of a word that joins a part of an introduction to the one before: `de Sevilla`."""
 _MIN_CJK_TRAIT_CHARS = 3
@@ -237,7 +245,7 @@ def _names_speaker(profile: LanguageProfile, text: str) -> bool:
 def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool, is_minutes: bool = False) -> bool:
     """Return whether a non-English sentence states something about its speaker, or in a note what has changed.
 
-    In minutes also what has a time or a number.
+    In minutes also what has a time, a number or the name of a person.
     """
     plain = text.rstrip(_END)
     least = MIN_SENTENCE_CHARS if plain.isascii() else _MIN_CJK_SENTENCE_CHARS
@@ -247,10 +255,16 @@ def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool, 
         return False
     is_own = profile.own.search(plain) is not None
     is_noted = is_note and (has_change_word(plain) or tells_of_own(plain) or _names_own(plain))
-    is_noted = is_noted or (
-        is_minutes and _SAYS_MORE.match(plain) is not None and (says_time(plain) or _FIGURE.search(plain) is not None)
-    )
+    is_noted = is_noted or (is_minutes and _is_worth_minutes(plain))
     return (is_own or is_noted) and profile.hedges.search(plain) is None
+
+
+def _is_worth_minutes(text: str) -> bool:
+    """Return whether a sentence of minutes or a document has a time, a number or the name of a person."""
+    names_person = _PERSON.search(text) is not None and len(_SMALL.findall(text)) > text.count(",")
+    return _SAYS_MORE.match(text) is not None and (
+        names_person or says_time(text) or says_number(_DIGITS.sub("", text)) or _FIGURE.search(text) is not None
+    )
 
 
 def _names_own(text: str) -> bool:

@@ -99,6 +99,50 @@ def test_an_item_of_a_connector_says_nothing_of_the_user_and_what_it_says_of_oth
     assert [(fact.text, fact.in_profile) for fact in facts] == [("Ana lives in Porto", False)]
 
 
+def test_a_page_that_a_connector_brought_tells_of_its_matter_and_its_we_is_a_team() -> None:
+    page = "Broker: change\nWe replace RabbitMQ with NATS JetStream. The contract ends in March 2028. Owner: Tomasz."
+    assert [fact.text for fact in iter_facts(page, is_synced=True)] == [
+        "The team replaces RabbitMQ with NATS JetStream",
+        "The contract ends in March 2028",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("page", "fact"),
+    [
+        ("Regulamento\nO chefe de turno \u00e9 o Duarte Matos.", "O chefe de turno \u00e9 o Duarte Matos"),
+        ("R\u00e8glement\nLa pr\u00e9sidente est Mme Traor\u00e9.", "La pr\u00e9sidente est Mme Traor\u00e9"),
+        ("\u5009\u5eab\n\u8cac\u4efb\u8005\u306f\u4e2d\u6751\u3055\u3093\u3067\u3042\u308b\u3002",
+         "\u8cac\u4efb\u8005\u306f\u4e2d\u6751\u3055\u3093\u3067\u3042\u308b"),
+    ],
+)  # fmt: skip
+def test_a_page_in_another_language_says_who_somebody_is_and_is_not_said_by_the_user(page: str, fact: str) -> None:
+    assert [found.text for found in iter_facts(page, is_synced=True)] == [fact]
+
+
+def test_names_alone_are_no_fact_of_a_page() -> None:
+    assert list(iter_facts("Atelier\nMme Delvaux, M. Nkunda, Bram.", is_synced=True)) == []
+
+
+def test_a_journal_that_a_connector_brought_is_its_writers_and_a_speech_is_not() -> None:
+    journal = "I prefer paper books. " + "I walked to the sea and I read all day. " * 20
+    speech = "I prefer paper books. " + "Congress passed the bill in the end after all. " * 20
+    assert "User prefers paper books" in [fact.text for fact in iter_facts(journal, is_synced=True)]
+    assert not [fact for fact in iter_facts(speech, is_synced=True) if fact.text.startswith("User")]
+
+
+def test_a_title_that_names_a_kind_of_text_is_no_speaker() -> None:
+    page = "Handbook: equipment\nEverybody gets a chair. We pay 250 euros once for a screen."
+    assert texts(page) == ["The team pays 250 euros once for a screen"]
+    assert texts("Trip to Crete\nWe fly on 3 July 2026. The hotel is called Elounda.")[0].startswith("User")
+
+
+def test_a_mail_below_a_title_is_its_senders() -> None:
+    mail = "Mail: office move\nFrom: Ann Lee\nTo: all\n\nOur office is in the old tram depot from 2 February 2026."
+    (fact,) = iter_facts(mail, is_synced=True)
+    assert fact.text.startswith("Ann Lee's office is in the old tram depot")
+
+
 def test_a_note_to_the_service_may_speak_of_the_user() -> None:
     (fact,) = iter_facts("The user lives in Porto.")
     assert (fact.text, fact.in_profile) == ("The user lives in Porto", True)
