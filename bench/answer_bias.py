@@ -7,14 +7,12 @@ a bar, theirs below it, and below its own. No collection that `bench.ranking` me
 
 import asyncio
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.datasets.answered import answered_statements, other_questions
-from pipeline.index.ranking.learned.answer_bias import E5_BIAS_FILE, E5_WITH_ENCODER_BIAS_FILE
-from pipeline.index.ranking.ranking_parameters import Calibration, calibration_for
+from pipeline.index.ranking.calibration import Calibration, calibration_for, learned_file
 from pipeline.models import open_embedder
 from pipeline.ports import Embedder
 
@@ -47,13 +45,14 @@ def main() -> None:
 
 
 async def _write() -> None:
-    await _learn_file(open_embedder("e5"), E5_BIAS_FILE)
-    await _learn_file(open_embedder("e5-encoder"), E5_WITH_ENCODER_BIAS_FILE)
+    await _learn_file(open_embedder("e5"))
+    await _learn_file(open_embedder("e5-encoder"))
 
 
-async def _learn_file(embedder: Embedder, path: Path) -> None:
+async def _learn_file(embedder: Embedder) -> None:
     calibration = calibration_for(embedder.name)
     bias = learn(await _embed(embedder, calibration), calibration.vector_weight)
+    path = learned_file(embedder.name, "answer_bias")
     np.save(path, bias.astype(np.float16))
     print(f"{path}: {bias.shape}")
 

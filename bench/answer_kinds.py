@@ -10,15 +10,13 @@ import asyncio
 import random
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.datasets.answer_kinds import answer_kinds
 from bench.logistic_regression import fit_logistic
-from pipeline.index.ranking.learned.answer_kinds import E5_KINDS_FILE, E5_WITH_ENCODER_KINDS_FILE
-from pipeline.index.ranking.ranking_parameters import calibration_for
+from pipeline.index.ranking.calibration import calibration_for, learned_file
 from pipeline.memory.formation.rule_based_extraction import extract_facts
 from pipeline.models import open_embedder
 from pipeline.ports import Embedder
@@ -36,11 +34,11 @@ def main() -> None:
 
 
 async def _write() -> None:
-    await _learn_file(open_embedder("e5"), E5_KINDS_FILE)
-    await _learn_file(open_embedder("e5-encoder"), E5_WITH_ENCODER_KINDS_FILE)
+    await _learn_file(open_embedder("e5"))
+    await _learn_file(open_embedder("e5-encoder"))
 
 
-async def _learn_file(embedder: Embedder, path: Path) -> None:
+async def _learn_file(embedder: Embedder) -> None:
     common, kinds = calibration_for(embedder.name).common_part, answer_kinds()
     if common is None:
         raise ValueError(f"{embedder.name} has no common part")
@@ -54,6 +52,7 @@ async def _learn_file(embedder: Embedder, path: Path) -> None:
     asked = [{kind} for kind, own in enumerate(questions) for _ in own]
     count = len(kinds) - 1
     learned = [learn(np.concatenate(questions), asked, count), learn(statements, [owners for _, owners in told], count)]
+    path = learned_file(embedder.name, "answer_kinds")
     np.save(path, np.stack(learned, axis=1).astype(np.float16))
     print(f"{path}: {len(told)} statements")
 

@@ -10,7 +10,6 @@ import asyncio
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from bench.datasets.successions import successions
 from bench.datasets.worlds import PARTS as WORLDS
 from bench.datasets.worlds import worlds
 from bench.logistic_regression import fit_logistic
+from pipeline.index.ranking.calibration import calibration_for, learned_file
 from pipeline.index.ranking.learned.newer_statement import (
     LEAST_LOG_ODDS,
     StatementPair,
@@ -31,8 +31,8 @@ from pipeline.index.ranking.learned.newer_statement import (
     usual_likeness,
     word_marks,
 )
-from pipeline.index.ranking.learned.told_changes import E5_CHANGES_FILE, E5_WITH_ENCODER_CHANGES_FILE, ToldChanges
-from pipeline.index.ranking.ranking_parameters import NEWER_CANDIDATES, calibration_for
+from pipeline.index.ranking.learned.told_changes import ToldChanges
+from pipeline.index.ranking.ranking_parameters import NEWER_CANDIDATES
 from pipeline.models import open_embedder
 from pipeline.ports import Embedder
 from pipeline.text.statement_words import asks_about_asker
@@ -108,16 +108,16 @@ def _judge(weights: NDArray[np.float64], examples: Sequence[Example]) -> str:
 
 async def _examples() -> list[Example]:
     found = []
-    embedders = ((open_embedder("e5-encoder"), E5_WITH_ENCODER_CHANGES_FILE), (open_embedder("e5"), E5_CHANGES_FILE))
+    embedders = (open_embedder("e5-encoder"), open_embedder("e5"))
     namespaces = list(_namespaces())
-    for embedder, path in embedders:
-        changes = await _changes_of(namespaces, embedder, path)
+    for embedder in embedders:
+        changes = await _changes_of(namespaces, embedder)
         for namespace in namespaces:
             found += await _compare(namespace, embedder, changes[namespace.source])
     return found
 
 
-async def _changes_of(namespaces: Sequence[Namespace], embedder: Embedder, path: Path) -> dict[str, ToldChanges]:
+async def _changes_of(namespaces: Sequence[Namespace], embedder: Embedder) -> dict[str, ToldChanges]:
     """Write what tells of changes, and return what is learned without each source: examples are judged by that."""
     common = calibration_for(embedder.name).common_part
     if common is None:
@@ -132,7 +132,7 @@ async def _changes_of(namespaces: Sequence[Namespace], embedder: Embedder, path:
         counts = np.where(truth, _CHANGE_SHARE * (kept & ~truth).sum() / (kept & truth).sum(), 1.0)[kept]
         return np.roll(fit_logistic(rows[kept], truth[kept].astype(float), counts, ridge=_CHANGE_RIDGE), -1)
 
-    np.save(path, learn(np.ones(len(rows), np.bool_)).astype(np.float16))
+    np.save(learned_file(embedder.name, "told_changes"), learn(np.ones(len(rows), np.bool_)).astype(np.float16))
     learned = {source: learn(owners != source).astype(np.float32) for source in set(owners.tolist())}
     return {source: ToldChanges(weights[:-1], float(weights[-1])) for source, weights in learned.items()}
 

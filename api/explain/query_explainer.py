@@ -19,7 +19,7 @@ from api.search.search_query import (
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.point_in_time_index import OmittedCounts, PointInTimeIndex
 from pipeline.index.query_analysis import MAX_QUERY_CHARS
-from pipeline.index.ranking.ranking_parameters import calibration_for
+from pipeline.index.ranking.calibration import calibration_for
 from pipeline.index.ranking.search_request_and_hits import Hit, RowKind, ScoreFactor
 from pipeline.ports import Clock
 from pipeline.profile.bucket_classifier import effective_buckets

@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
-from pipeline.index.ranking.collection_statistics import TermWeights
+from pipeline.index.ranking.bm25_scorer import TermWeights
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
 from pipeline.ports import WordVectors
 from pipeline.text.analyzer import content_words, term_hashes, words

@@ -9,7 +9,7 @@ from pipeline.index.memory_relation_lookup import find_related_memories
 from pipeline.index.pending_changes import PendingChanges
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.candidate_generation import SegmentScan, filter_views, fits_exact_scoring, split_work
-from pipeline.index.ranking.candidates import AnySegmentView, ScoredRows, row_kind
+from pipeline.index.ranking.candidates import AnySegmentView, Candidates, ScoredRows, row_kind
 from pipeline.index.ranking.collection_statistics import CollectionStatistics
 from pipeline.index.ranking.search_request_and_hits import (
     ALL_KINDS,
@@ -19,6 +19,8 @@ from pipeline.index.ranking.search_request_and_hits import (
     RowKind,
     SearchRequest,
 )
+from pipeline.index.ranking.second_stage_ranking import apply_second_stage
+from pipeline.index.ranking.superseded_memories import expand_successors
 from pipeline.index.ranking.top_hits import collect_top_hits, nearest_memories, newest_memories
 from pipeline.index.segments.document_lengths import DocumentLengths
 from pipeline.index.segments.document_store import DocumentStore
@@ -121,10 +123,15 @@ class NamespaceIndex:
             passing = filtered if passing is None else passing & filtered
         scan = SegmentScan(query, request, self.documents, passing, fits_exact_scoring(views))
         rows = scan.scan(views) if self.fits_inline_search else await self._scan_in_threads(scan, views)
-        if request.rescore is None:
-            return collect_top_hits(query, request, self.documents, scan.select_candidates(rows))
         candidates = scan.select_candidates(rows)
-        return await asyncio.to_thread(collect_top_hits, query, request, self.documents, candidates)
+        if request.rescore is None:
+            return self._rank(query, request, candidates)
+        return await asyncio.to_thread(self._rank, query, request, candidates)
+
+    def _rank(self, query: AnalyzedQuery, request: SearchRequest, candidates: Candidates) -> list[Hit]:
+        candidates, successors = expand_successors(query, candidates)
+        ranked = apply_second_stage(query, candidates, successors, self.documents, request)
+        return collect_top_hits(query, request, self.documents, ranked)
 
     async def _scan_in_threads(self, scan: SegmentScan, views: Sequence[AnySegmentView]) -> list[ScoredRows]:
         """Scan in threads; in several only while no other search of this namespace runs."""

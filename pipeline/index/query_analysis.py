@@ -11,8 +11,9 @@ from pipeline.errors import RetryableError
 from pipeline.index.asker_name import asked_by_name
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
+from pipeline.index.ranking.calibration import calibration_for
 from pipeline.index.ranking.query_intent import QueryIntent
-from pipeline.index.ranking.ranking_parameters import MULTI_ANSWER_DOCUMENT_FACTOR, calibration_for
+from pipeline.index.ranking.ranking_parameters import MULTI_ANSWER_DOCUMENT_FACTOR
 from pipeline.ports import Embedder
 from pipeline.rows import Vector
 from pipeline.text.analyzer import query_term_forms, spelling_forms

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.index.ranking.array_operations import cosines
-from pipeline.index.ranking.bm25_scorer import Bm25Scorer
-from pipeline.index.ranking.collection_statistics import TermWeights
+from pipeline.index.ranking.bm25_scorer import Bm25Scorer, TermWeights
+from pipeline.index.ranking.calibration import Calibration
 from pipeline.index.ranking.learned.answer_kinds import AskedKind
 from pipeline.index.ranking.query_intent import QueryIntent
-from pipeline.index.ranking.ranking_parameters import CHUNK_K1, K1, NEIGHBOR_MAX_CHARS, NEIGHBOR_SHARE, Calibration
+from pipeline.index.ranking.ranking_parameters import CHUNK_K1, K1, NEIGHBOR_MAX_CHARS, NEIGHBOR_SHARE
 from pipeline.index.segments.binary_quantization import SignBitCodes
 from pipeline.index.segments.postings import Postings
 from pipeline.index.segments.segment import Segment

@@ -1,14 +1,40 @@
-"""BM25 scores of the rows of one segment."""
+"""Weights of a query's terms, and BM25 scores of the rows of one segment."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.index.ranking.collection_statistics import TermWeights
 from pipeline.index.ranking.ranking_parameters import B
 from pipeline.index.segments.postings import Postings
+from pipeline.text.analyzer import term_hashes, words
+
+
+@dataclass(frozen=True)
+class TermWeights:
+    """The weight of each query term in its namespace; deferred terms come last."""
+
+    weights: Mapping[int, float]
+    deferred_terms: Collection[int] = ()
+    """Common terms of little total weight: in a large namespace they do not select candidates."""
+    expansion_terms: Collection[int] = ()
+    """Terms that stand for the query's own: forms in other languages, and what query expansion added."""
+
+    @property
+    def discriminative_terms(self) -> Iterator[int]:
+        """The terms that are not deferred."""
+        return (term for term in self.weights if term not in self.deferred_terms)
+
+    def word_weight(self, word: str) -> float:
+        """The weight of a word; 0 for a stopword."""
+        return max((self.weights.get(term, 0.0) for part in words(word) for term in term_hashes(part)), default=0.0)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The sum of the weights of the query's own terms."""
+        return sum(weight for term, weight in self.weights.items() if term not in self.expansion_terms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pipeline.index.ranking.candidates import (
     AnySegmentView,
     Candidates,
     ScoredRows,
-    current_memories,
+    eligible_mask,
     first_stage_contributions,
     row_kind,
 )
@@ -30,7 +30,7 @@ from pipeline.index.ranking.search_request_and_hits import RowKind, SearchReques
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment import C
 from pipeline.index.segments.segment_list import SegmentView, segment_view
-from pipeline.rows import ChunkColumns, MemoryColumns
+from pipeline.rows import ChunkColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +104,6 @@ def filter_views(
         if passing_documents is None
         else [segment_view(view.segment, documents, passing_documents) for view in views]
     )
-
-
-def eligible_mask(view: AnySegmentView, *, include_forgotten: bool) -> NDArray[np.bool_]:
-    """Mask of the rows that may be results: visible ones and, of memories, the newest versions."""
-    columns = view.segment.columns
-    if isinstance(columns, MemoryColumns):
-        eligible = current_memories(columns, slice(None), include_forgotten=include_forgotten)
-    else:
-        eligible = np.ones(len(view.segment), np.bool_)
-    if view.mask is not None:
-        eligible &= view.mask
-    return eligible
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,14 @@ class Candidates:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class SuccessorPairs:
+    """Candidate positions of superseded memories, and beside each the position of a current successor."""
+
+    superseded: NDArray[np.intp]
+    successors: NDArray[np.intp]
+
+
 def first_stage_contributions(
     query: AnalyzedQuery, view: AnySegmentView, rows: Positions
 ) -> Mapping[ScoreFactor, NDArray[np.float32]]:
@@ -181,6 +189,18 @@ def current_memories(columns: MemoryColumns, rows: Positions | slice, *, include
     forgotten = columns.forgotten[rows]
     current: NDArray[np.bool_] = columns.is_latest[rows] & ~forgotten
     return current | forgotten if include_forgotten else current
+
+
+def eligible_mask(view: AnySegmentView, *, include_forgotten: bool) -> NDArray[np.bool_]:
+    """Mask of the rows that may be results: visible ones and, of memories, the newest versions."""
+    columns = view.segment.columns
+    if isinstance(columns, MemoryColumns):
+        eligible = current_memories(columns, slice(None), include_forgotten=include_forgotten)
+    else:
+        eligible = np.ones(len(view.segment), np.bool_)
+    if view.mask is not None:
+        eligible &= view.mask
+    return eligible
 
 
 def _current_mask(scored_rows: ScoredRows, *, include_forgotten: bool = False) -> NDArray[np.bool_]:

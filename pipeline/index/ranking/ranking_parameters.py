@@ -5,33 +5,8 @@ chunking texts, guides in five languages and the open half of `bench.paraphrases
 has the effect of each part, decision 0043 the steps.
 """
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache
 
-from pipeline.index.ranking.learned.answer_bias import (
-    E5_BIAS_FILE,
-    E5_WITH_ENCODER_BIAS_FILE,
-    AnswerBias,
-    read_answer_bias,
-)
-from pipeline.index.ranking.learned.answer_kinds import (
-    E5_KINDS_FILE,
-    E5_WITH_ENCODER_KINDS_FILE,
-    AnswerKinds,
-    AskedKind,
-    read_answer_kinds,
-)
-from pipeline.index.ranking.learned.told_changes import (
-    E5_CHANGES_FILE,
-    E5_WITH_ENCODER_CHANGES_FILE,
-    ToldChanges,
-    read_told_changes,
-)
-from pipeline.index.ranking.search_request_and_hits import RowKind
-from pipeline.index.segments.common_part import E5_FILE, E5_WITH_ENCODER_FILE, CommonPart, read_common_part
-from pipeline.rows import Vector
 from pipeline.text.context_terms import OWN_TERM_WEIGHT
 
 # BM25 for short texts: on LoCoMo 0.9 and 0.4 find 62.1 % of the evidence in ten results; the usual 1.2 and
@@ -55,7 +30,7 @@ MULTI_ANSWER_DOCUMENT_FACTOR = 0.3
 LoCoMo 1.5 points more of their evidence is within 2,000 tokens; leave-one-conversation-out training gives
 0 to 0.15 (decision record 0014)."""
 
-SECOND_STAGE_CANDIDATES: Mapping[RowKind, int] = {"chunk": 256, "memory": 128}
+SECOND_STAGE_CANDIDATES: Mapping[str, int] = {"chunk": 256, "memory": 128}
 """Rows that get second-stage ranking. 128 chunks lose 0.2 points of LoCoMo's evidence within 2,000 tokens; 64
 memories find 0.7 points less by themselves."""
 MAX_EXACT_SCORING_ROWS = 4_096
@@ -120,132 +95,3 @@ OUTDATED_CHUNK_PENALTY = 3.0
 of chunks that answer alike the valid one comes first. Not learned."""
 MIN_ANSWER_SIMILARITY = 0.3
 """Similarity from which such a memory counts as an answer: the default threshold of searches."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Weights of the first stage, and the mapping from raw scores to similarity.
-
-    raw score = bm25_weight * bm25^2 + document_weight * bm25 of the document
-    + vector_weight * (cosine - the query's floor), where each score is within 0 and 1;
-    similarity = 1 / (1 + exp((midpoint - raw score) / width)).
-    """
-
-    bm25_weight: float
-    document_weight: float
-    vector_weight: float
-    midpoint: float
-    width: float = 1.0
-    cosine_floor: float = 0.0
-    common_part: CommonPart | None = None
-    """Taken out of both sides before their cosine; None for the plain cosine."""
-    answer_bias: AnswerBias | None = None
-    answer_kinds: AnswerKinds | None = None
-    told_changes: ToldChanges | None = None
-
-    def similarity(self, raw_score: float) -> float:
-        """The similarity of a raw score: within 0 and 1, monotonic."""
-        return 1.0 / (1.0 + math.exp(min((self.midpoint - raw_score) / self.width, 700.0)))
-
-    def raw_score_at(self, similarity: float) -> float:
-        """The raw score that has this similarity."""
-        if similarity <= 0.0:
-            return -math.inf
-        if similarity >= 1.0:
-            return math.inf
-        return self.midpoint + self.width * math.log(similarity / (1.0 - similarity))
-
-    def query_direction(self, vector: Vector) -> Vector:
-        """The query's vector as it is compared."""
-        if self.common_part is None or not vector.any():
-            return vector
-        direction = self.common_part.query_direction(vector)
-        return direction if self.answer_bias is None else direction - self.answer_bias.near_all
-
-    def asked_kind(self, vector: Vector) -> AskedKind | None:
-        """The kind of answer that a query asks for; None where it asks for no known one."""
-        if self.common_part is None or self.answer_kinds is None:
-            return None
-        return self.answer_kinds.asked_for(self.common_part.query_direction(vector))
-
-    def query_floor(self, vector: Vector, row_count: int) -> float:
-        """Return the cosine up to which vectors are not evidence, which depends on the kind of question as well."""
-        floor = self.usual_floor(vector, row_count)
-        if self.common_part is None or self.answer_bias is None:
-            return floor
-        return floor + float(self.common_part.query_direction(vector) @ self.answer_bias.question_weights)
-
-    def usual_floor(self, vector: Vector, row_count: int) -> float:
-        """Return the floor of a question of any kind: higher for unusual questions and in large namespaces.
-
-        The less a question is like others, and the more it is like any everyday statement, the higher its cosines
-        with everything; and the more rows there are, the higher the best cosine among those that have nothing to do
-        with it.
-        """
-        if self.common_part is None:
-            return self.cosine_floor
-        typicality = float(vector @ self.common_part.query_mean)
-        likeness = float(self.common_part.query_direction(vector) @ self.common_part.everyday)
-        rows = FLOOR_PER_ROWS * math.log10(max(row_count, 1))
-        return self.cosine_floor + rows + likeness - FLOOR_PER_TYPICALITY * (typicality - USUAL_TYPICALITY)
-
-
-FLOOR_PER_TYPICALITY = 2.0
-USUAL_TYPICALITY = 0.78
-FLOOR_PER_ROWS = 0.05
-"""What raises the floor of cosines: the distance of a question from the mean question, and each factor of ten of
-rows. Fitted on five collections so that of the open half's questions about 2 % lose their answer (decision 0043)."""
-
-# Without vectors: 0.3 is a fifth of the greatest BM25 score. WordLlama's and other models' are estimates.
-BM25_ONLY_CALIBRATION = Calibration(bm25_weight=14.0, document_weight=2.0, vector_weight=0.0, midpoint=1.4)
-WORDLLAMA_CALIBRATION = Calibration(
-    bm25_weight=14.0, document_weight=2.0, vector_weight=5.0, midpoint=1.8, cosine_floor=0.1
-)
-# Sentence models give unrelated texts a cosine of 0.1 to 0.2.
-SENTENCE_MODEL_CALIBRATION = Calibration(
-    bm25_weight=14.0, document_weight=2.0, vector_weight=7.0, midpoint=1.3, cosine_floor=0.2
-)
-
-
-@cache
-def _e5_calibration() -> Calibration:
-    return Calibration(
-        bm25_weight=16.0,
-        document_weight=2.0,
-        vector_weight=8.0,
-        midpoint=0.75,
-        cosine_floor=0.05,
-        common_part=read_common_part(E5_FILE),
-        answer_bias=read_answer_bias(E5_BIAS_FILE),
-        answer_kinds=read_answer_kinds(E5_KINDS_FILE),
-        told_changes=read_told_changes(E5_CHANGES_FILE),
-    )
-
-
-@cache
-def _e5_with_encoder_calibration() -> Calibration:
-    return replace(
-        _e5_calibration(),
-        vector_weight=9.0,
-        midpoint=0.7,
-        common_part=read_common_part(E5_WITH_ENCODER_FILE),
-        answer_bias=read_answer_bias(E5_WITH_ENCODER_BIAS_FILE),
-        answer_kinds=read_answer_kinds(E5_WITH_ENCODER_KINDS_FILE),
-        told_changes=read_told_changes(E5_WITH_ENCODER_CHANGES_FILE),
-    )
-
-
-def calibration_for(embedder_name: str) -> Calibration:
-    """The calibration for an embedder, by its name."""
-    if embedder_name == "none":
-        return BM25_ONLY_CALIBRATION
-    if embedder_name == E5_NAME:
-        return _e5_calibration()
-    if embedder_name == E5_WITH_ENCODER_NAME:
-        return _e5_with_encoder_calibration()
-    return WORDLLAMA_CALIBRATION if embedder_name.startswith("wordllama") else SENTENCE_MODEL_CALIBRATION
-
-
-E5_NAME = "multilingual-e5-small"
-E5_WITH_ENCODER_NAME = "multilingual-e5-small with sentence encoder"
-"""Names of the embedders whose vectors have a known common part."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate, kth_largest
-from pipeline.index.ranking.candidates import AnySegmentView, Candidates
+from pipeline.index.ranking.candidates import AnySegmentView, Candidates, SuccessorPairs
 from pipeline.index.ranking.learned.answer_kinds import AskedKind
 from pipeline.index.ranking.learned.newer_statement import (
     StatementPair,
@@ -40,8 +40,7 @@ from pipeline.index.ranking.ranking_parameters import (
     TELLING_LOG_ODDS,
     TELLING_MAX_LEAD,
 )
-from pipeline.index.ranking.search_request_and_hits import Rescore, ScoreFactor
-from pipeline.index.ranking.superseded_memories import SuccessorPairs, expand_successors
+from pipeline.index.ranking.search_request_and_hits import Rescore, ScoreFactor, SearchRequest
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.packed_vectors import unpack
@@ -63,20 +62,25 @@ _MAX_DOCUMENT_CHARS = np.int64(1) << 40
 
 
 def apply_second_stage(
-    query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore, limit: int, rescore: Rescore | None = None
+    query: AnalyzedQuery,
+    candidates: Candidates,
+    successors: SuccessorPairs,
+    documents: DocumentStore,
+    request: SearchRequest,
 ) -> Candidates:
-    """Rescore the candidates and add the successors of superseded memories; a pure function.
+    """Rescore the candidates, among them the successors of superseded memories; a pure function.
 
-    `limit`: the number of results; texts that are far from being one are not read. `rescore`: further features of the
-    best, before it is decided which of them answer and hold now.
+    Texts that are far from being a result are not read. The features that the request adds come before it is decided
+    which of the best answer and hold now.
     """
-    candidates, successors = expand_successors(query, candidates)
     if len(successors.superseded):  # what is no answer makes none of its successor
         candidates = _lower_other_answers(query, candidates, np.zeros(len(candidates), np.bool_))
     aligned = align_memories_to_chunks(candidates.document_ordinals, candidates.is_chunk, *_text_spans(candidates))
-    candidates, replacing = _relate_memories_and_chunks(query, candidates, successors, aligned, documents, limit=limit)
-    if rescore is not None:
-        candidates = _rescore_best(candidates, limit, rescore)
+    candidates, replacing = _relate_memories_and_chunks(
+        query, candidates, successors, aligned, documents, limit=request.limit
+    )
+    if request.rescore is not None:
+        candidates = _rescore_best(candidates, request.limit, request.rescore)
     candidates = _lower_other_answers(query, candidates, replacing)
     comparison = _compare_best(query, candidates, aligned, documents)
     if comparison is None:

@@ -1,24 +1,14 @@
 """Successors of superseded memories: a query that matches an old version also finds the current one."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
-from pipeline.index.ranking.candidates import AnySegmentView, Candidates
+from pipeline.index.ranking.candidates import AnySegmentView, Candidates, SuccessorPairs
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.rows import MemoryColumns
-
-
-@dataclass(frozen=True, slots=True)
-class SuccessorPairs:
-    """Candidate positions of superseded memories, and beside each the position of a current successor."""
-
-    superseded: NDArray[np.intp]
-    successors: NDArray[np.intp]
 
 
 def expand_successors(query: AnalyzedQuery, candidates: Candidates) -> tuple[Candidates, SuccessorPairs]:

@@ -8,10 +8,8 @@ from numpy.typing import NDArray
 
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate, cosines, kth_largest, top_k
-from pipeline.index.ranking.candidate_generation import eligible_mask
-from pipeline.index.ranking.candidates import SCORE_DECIMALS, Candidates
+from pipeline.index.ranking.candidates import SCORE_DECIMALS, Candidates, eligible_mask
 from pipeline.index.ranking.search_request_and_hits import CurrentMemory, Hit, SearchRequest
-from pipeline.index.ranking.second_stage_ranking import apply_second_stage
 from pipeline.index.segments.document_store import EMPTY_DOCUMENT, DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.packed_vectors import packed_dimensions, unpack
@@ -19,10 +17,9 @@ from pipeline.rows import ChunkColumns, MemoryColumns, Vector
 
 
 def collect_top_hits(
-    query: AnalyzedQuery, request: SearchRequest, documents: DocumentStore, candidates: Candidates
+    query: AnalyzedQuery, request: SearchRequest, documents: DocumentStore, ranked: Candidates
 ) -> list[Hit]:
-    """The best candidates after second-stage ranking, best first."""
-    ranked = apply_second_stage(query, candidates, documents, request.limit, request.rescore)
+    """The best of ranked candidates, best first."""
     min_score = query.calibration.raw_score_at(request.threshold)
     positions = ranked.top_positions(min_score, request.kinds, request.limit)
     hits = [_build_hit(query, documents, ranked, position) for position in positions.tolist()]

@@ -6,31 +6,15 @@ are near to many questions. Each kind is a direction in the embedder's space, wh
 """
 
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.rows import Vector
-
-E5_BIAS_FILE = Path(__file__).parent / "e5_answer_bias.npy"
-E5_WITH_ENCODER_BIAS_FILE = Path(__file__).parent / "e5_with_encoder_answer_bias.npy"
-"""Rows: weights of questions, direction of statements. Made by `python -m bench.answer_bias`."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerBias:
-    """Learned for vectors without their common part."""
+    """Learned for vectors without their common part, by `python -m bench.answer_bias`."""
 
     question_weights: Vector
     """The product with a question's direction is added to its floor."""
     near_all: Vector
     """The direction of statements that are near to many questions; taken away from a question's direction."""
-
-
-@cache
-def read_answer_bias(path: Path) -> AnswerBias:
-    """The bias in a file."""
-    rows: NDArray[np.float32] = np.load(path).astype(np.float32)
-    return AnswerBias(rows[0], rows[1])

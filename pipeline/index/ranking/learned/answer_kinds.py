@@ -5,18 +5,12 @@ direction in the embedder's space for questions and one for statements, which it
 """
 
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.rows import Vector
 
-E5_KINDS_FILE = Path(__file__).parent / "e5_answer_kinds.npy"
-E5_WITH_ENCODER_KINDS_FILE = Path(__file__).parent / "e5_with_encoder_answer_kinds.npy"
-"""For each kind the weights of questions and those of statements, each with its constant last. Made by
-`python -m bench.answer_kinds`."""
 _MIN_ASKED_LOG_ODDS = 1.0
 """Log-odds from which a question is held to ask for a kind."""
 _SURE_LOG_ODDS = 3.0
@@ -87,12 +81,21 @@ class AskedKind:
 
 @dataclass(frozen=True, eq=False)
 class AnswerKinds:
-    """Classifiers for vectors without their common part, a row for each kind, with its constant."""
+    """Classifiers for vectors without their common part, a row for each kind, with its constant.
+
+    Learned by `python -m bench.answer_kinds`.
+    """
 
     questions: NDArray[np.float32]
     question_constants: NDArray[np.float32]
     statements: NDArray[np.float32]
     statement_constants: NDArray[np.float32]
+
+    @classmethod
+    def from_rows(cls, learned: NDArray[np.float32]) -> "AnswerKinds":
+        """Take for each kind the weights of questions and those of statements, each with its constant last."""
+        questions, statements = np.ascontiguousarray(learned[:, :, :-1].swapaxes(0, 1))
+        return cls(questions, learned[:, 0, -1], statements, learned[:, 1, -1])
 
     def asked_for(self, direction: Vector) -> AskedKind | None:
         """The kind that a question asks for; None where it asks for no known one."""
@@ -121,11 +124,3 @@ class AnswerKinds:
         best_other = np.delete(log_odds, kind.number, axis=1).max(axis=1)
         found: list[bool] = ((asked < DOUBTFUL_LOG_ODDS) & (best_other > _SURE_LOG_ODDS)).tolist()
         return found
-
-
-@cache
-def read_answer_kinds(path: Path) -> AnswerKinds:
-    """The classifiers in a file."""
-    learned: NDArray[np.float32] = np.load(path).astype(np.float32)
-    questions, statements = np.ascontiguousarray(learned[:, :, :-1].swapaxes(0, 1))
-    return AnswerKinds(questions, learned[:, 0, -1], statements, learned[:, 1, -1])

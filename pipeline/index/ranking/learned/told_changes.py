@@ -4,17 +4,12 @@ It is one direction in the embedder's space, which its languages share.
 """
 
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.rows import Vector
 
-E5_CHANGES_FILE = Path(__file__).parent / "e5_told_changes.npy"
-E5_WITH_ENCODER_CHANGES_FILE = Path(__file__).parent / "e5_with_encoder_told_changes.npy"
-"""The weights of statements, their constant last. Made by `python -m bench.newer_statement`."""
 _LEAST_LOG_ODDS = -4.0
 _MOST_LOG_ODDS = 1.0
 """Bounds: that a statement surely tells of a change is no more reason to think that it is about the same thing."""
@@ -22,7 +17,7 @@ _MOST_LOG_ODDS = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToldChanges:
-    """Classifier of vectors without their common part."""
+    """Classifier of vectors without their common part, learned by `python -m bench.newer_statement`."""
 
     weights: Vector
     constant: float
@@ -31,10 +26,3 @@ class ToldChanges:
         """Return the log-odds that each statement tells of a change, within bounds."""
         log_odds: NDArray[np.float32] = directions @ self.weights + np.float32(self.constant)
         return np.clip(log_odds, _LEAST_LOG_ODDS, _MOST_LOG_ODDS)
-
-
-@cache
-def read_told_changes(path: Path) -> ToldChanges:
-    """The classifier in a file."""
-    learned: NDArray[np.float32] = np.load(path).astype(np.float32)
-    return ToldChanges(np.ascontiguousarray(learned[:-1]), float(learned[-1]))

@@ -9,17 +9,16 @@ from hypothesis import strategies as st
 
 from pipeline.index.ranking import collection_statistics
 from pipeline.index.ranking.array_operations import top_k
-from pipeline.index.ranking.bm25_scorer import Bm25Scorer
-from pipeline.index.ranking.collection_statistics import CollectionStatistics, TermWeights
-from pipeline.index.ranking.ranking_parameters import (
+from pipeline.index.ranking.bm25_scorer import Bm25Scorer, TermWeights
+from pipeline.index.ranking.calibration import (
     BM25_ONLY_CALIBRATION,
-    K1,
     SENTENCE_MODEL_CALIBRATION,
     WORDLLAMA_CALIBRATION,
-    B,
     Calibration,
     calibration_for,
 )
+from pipeline.index.ranking.collection_statistics import CollectionStatistics
+from pipeline.index.ranking.ranking_parameters import K1, B
 from pipeline.index.segments.document_lengths import DocumentLengths
 from pipeline.index.segments.postings import build_postings
 

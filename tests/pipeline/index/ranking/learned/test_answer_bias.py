@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.index.ranking.learned.answer_bias import AnswerBias
-from pipeline.index.ranking.ranking_parameters import (
+from pipeline.index.ranking.calibration import (
     E5_NAME,
     E5_WITH_ENCODER_NAME,
     SENTENCE_MODEL_CALIBRATION,
     calibration_for,
 )
+from pipeline.index.ranking.learned.answer_bias import AnswerBias
 from pipeline.index.segments.common_part import CommonPart
 
 ZERO = np.zeros(4, np.float32)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from pipeline.index.ranking.calibration import E5_NAME, E5_WITH_ENCODER_NAME, calibration_for
 from pipeline.index.ranking.learned.answer_kinds import AnswerKinds
-from pipeline.index.ranking.ranking_parameters import E5_NAME, E5_WITH_ENCODER_NAME, calibration_for
 
 FIRST, SECOND = np.eye(2, dtype=np.float32)
 KINDS = AnswerKinds(8 * np.eye(2, dtype=np.float32), np.full(2, -4, np.float32), 8 * np.eye(2, dtype=np.float32),

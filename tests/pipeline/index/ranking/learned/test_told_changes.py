@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.index.ranking.ranking_parameters import calibration_for
+from pipeline.index.ranking.calibration import calibration_for
 from pipeline.models.e5.e5_embedder import E5Embedder
 from pipeline.models.e5_with_encoder_embedder import E5WithEncoderEmbedder
 
