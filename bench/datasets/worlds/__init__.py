@@ -3,14 +3,15 @@
 `?` one statement answers; `>` the newer of two statements answers, the older one did before; `~` names somebody or
 something that the statements are about, and asks what they do not say ("When is Sami's birthday?" after "Sami left in
 May."); `!` is about something else. `long_*.txt` has eight more people, who say sixteen things each, in six languages;
-`further_*.txt` eight who say fifteen things each, in seven languages, two of whom are asked about in English.
+`further_*.txt` eight who say fifteen things each, in seven languages, two of whom are asked about in English; both of
+`typed_*.txt` have the same six people, in as many languages, who type in a hurry, and are asked so.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
-PARTS = ("", "long", "further")
+PARTS = ("", "long", "further", "typed")
 
 
 @dataclass(frozen=True, slots=True)
