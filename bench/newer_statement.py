@@ -184,8 +184,8 @@ def _fact_namespaces(source: str, facts: Sequence[tuple[str, list[str]]]) -> Ite
 
 async def _compare(namespace: Namespace, embedder: Embedder, changes: ToldChanges) -> list[Example]:
     calibration = calibration_for(embedder.name)
-    common = calibration.common_part
-    if common is None:
+    common, kinds = calibration.common_part, calibration.answer_kinds
+    if common is None or kinds is None:
         raise ValueError(f"{embedder.name} has no common part")
     directions = common.directions_of(np.stack(await embedder.embed_documents(namespace.statements)))
     told_changes = changes.log_odds(directions).tolist()
@@ -193,8 +193,7 @@ async def _compare(namespace: Namespace, embedder: Embedder, changes: ToldChange
     for asked in namespace.asked:
         vector = await embedder.embed_query(asked.question)
         cosines = directions @ calibration.query_direction(vector)
-        kind = calibration.asked_kind(vector)
-        told = None if kind is None else [kind.log_odds(float(product)) for product in directions @ kind.weights]
+        told, _ = kinds.told_by(directions, calibration.asked_kind(vector))
         floor = calibration.query_floor(vector, len(directions))
         best = np.argsort(-cosines, kind="stable")[:NEWER_CANDIDATES].tolist()
         likeness = directions[best] @ directions[best].T
@@ -214,8 +213,8 @@ async def _compare(namespace: Namespace, embedder: Embedder, changes: ToldChange
                         newer_similarity=similarity,
                         older_change=told_changes[older],
                         newer_change=told_changes[newer],
-                        kind_log_odds=None if told is None else told[newer],
-                        older_kind_log_odds=None if told is None else told[older],
+                        kind_log_odds=told[newer],
+                        older_kind_log_odds=told[older],
                         about_asker=asks_about_asker(asked.question),
                     )
                     found.append(

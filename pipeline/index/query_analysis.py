@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from datetime import date
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from pipeline.index.asker_name import asked_by_name
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.calibration import calibration_for
+from pipeline.index.ranking.collection_statistics import CollectionStatistics
 from pipeline.index.ranking.query_intent import QueryIntent
 from pipeline.index.ranking.ranking_parameters import MULTI_ANSWER_DOCUMENT_FACTOR
 from pipeline.ports import Embedder
@@ -27,6 +29,8 @@ EMBEDDER_TIMEOUT_SECONDS = 5.0
 """Time after which a query goes on without its vector, where words may do."""
 NO_EMBEDDER = "none"
 """Name of the embedder whose calibration ranks by words alone."""
+_cached_spelling_forms = lru_cache(maxsize=256)(spelling_forms)
+"""Some 500 spellings of each word, hashed once for a question that is asked again."""
 log = logging.getLogger(__name__)
 
 
@@ -48,8 +52,7 @@ async def analyze_query(
     query_text = query_text[:MAX_QUERY_CHARS]
     forms = query_term_forms(query_text)[:MAX_QUERY_TERMS]
     statistics = await index.collect_statistics(dict.fromkeys(term for group in forms for term in group))
-    if corrections := await _spelling_corrections(index, query_text, forms, statistics.row_frequencies):
-        statistics = await index.collect_statistics({*statistics.row_frequencies, *corrections})
+    corrections = await _spelling_corrections(index, query_text, forms, statistics)
     asked = asked_by_name(query_text, index.introduced_names(statistics.row_frequencies))
     statistics.choose_forms(forms, corrections)
     if asked is not None:
@@ -79,19 +82,22 @@ async def analyze_query(
 
 
 async def _spelling_corrections(
-    index: NamespaceIndex, query_text: str, forms: Sequence[Sequence[int]], frequencies: Mapping[int, int]
+    index: NamespaceIndex, query_text: str, forms: Sequence[Sequence[int]], statistics: CollectionStatistics
 ) -> dict[int, int]:
     """Return the most frequent term that is a letter from a word of the query that the namespace has in no form.
 
-    By that term, with the term that it stands for.
+    By that term, with the term that it stands for; it is counted in the statistics, too.
     """
-    unknown = {group[0] for group in forms if not any(frequencies[term] for term in group)}
-    alike = spelling_forms(query_text, unknown) if unknown else {}
+    frequencies = statistics.row_frequencies
+    unknown = frozenset(group[0] for group in forms if not any(frequencies[term] for term in group))
+    alike = _cached_spelling_forms(query_text, unknown) if unknown else {}
     if not alike:
         return {}
-    counted = (await index.collect_statistics({term for terms in alike.values() for term in terms})).row_frequencies
-    likeliest = {max(terms, key=counted.__getitem__): term for term, terms in alike.items() if terms}
-    return {term: misspelled for term, misspelled in likeliest.items() if counted[term]}
+    counted = await index.collect_statistics({term for terms in alike.values() for term in terms})
+    likeliest = {max(terms, key=counted.row_frequencies.__getitem__): term for term, terms in alike.items() if terms}
+    corrections = {term: misspelled for term, misspelled in likeliest.items() if counted.row_frequencies[term]}
+    statistics.add_terms(counted, corrections)
+    return corrections
 
 
 def new_embedder_deadline() -> float:

@@ -70,6 +70,12 @@ class CollectionStatistics:
         self.row_counts[kind] = self.row_counts.get(kind, 0) + row_count
         self.term_counts[kind] = self.term_counts.get(kind, 0) + document_lengths.term_count
 
+    def add_terms(self, counted: "CollectionStatistics", terms: Iterable[int]) -> None:
+        """Take over what was counted of further terms."""
+        for term in terms:
+            self.row_frequencies[term] = counted.row_frequencies[term]
+            self.chunk_postings[term] = counted.chunk_postings.get(term, [])
+
     def choose_forms(self, forms: Iterable[Sequence[int]], corrections: Mapping[int, int]) -> None:
         """Keep one form of each query term: its own where the namespace has it, else the most frequent other.
 

@@ -318,9 +318,7 @@ def _compare_best(
     directions = calibration.common_part.directions_of(np.stack([each.vector for each in statements]))
     likeness = directions @ directions.T
     usual = usual_likeness(likeness, candidates.document_ordinals[[each.position for each in statements]].tolist())
-    kind = query.asked_kind
-    told = [None if kind is None else kind.log_odds(float(row @ kind.weights)) for row in directions]
-    others = calibration.answer_kinds.of_another_kind(directions, kind)
+    told, others = calibration.answer_kinds.told_by(directions, query.asked_kind)
     changes = calibration.told_changes.log_odds(directions).tolist()
     return _Comparison(statements, likeness, usual, told, others, changes)
 

@@ -1,13 +1,16 @@
 """A query's words in a namespace: forms in other languages, and slips of the pen."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pytest
 
 from bench.recall import build_text_index
+from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.query_analysis import analyze_query
+from pipeline.index.ranking.collection_statistics import CollectionStatistics
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
 from pipeline.models.null_embedder import NullEmbedder
+from pipeline.text.analyzer import term_hashes
 
 pytestmark = pytest.mark.anyio
 
@@ -28,6 +31,23 @@ async def test_a_name_is_found_in_texts_of_all_languages_whose_stemmers_cut_it_i
 async def test_a_misspelled_word_stands_for_the_one_that_the_namespace_has(question: str, right: int) -> None:
     texts = ("The address is by the lake.", "The command needs a reboot.", "The calendar hangs in the hall.")
     assert list(await _word_scores(question, texts)) == [texts[right]]
+
+
+async def test_terms_are_counted_once_and_spellings_once_where_a_word_is_misspelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    index, model = await build_text_index(("The address is by the lake.",), NullEmbedder()), NullEmbedder()
+    counted: list[Collection[int]] = []
+
+    async def count(terms: Collection[int]) -> CollectionStatistics:
+        counted.append(terms)
+        return await NamespaceIndex.collect_statistics(index, terms)
+
+    monkeypatch.setattr(index, "collect_statistics", count)
+    query = await analyze_query(index, model, "adress by the lake")
+    _, spellings = counted
+    assert set(term_hashes("address")) <= set(spellings)
+    assert min(query.term_weights.weights[term] for term in term_hashes("address") + term_hashes("lake")) > 0
 
 
 @pytest.mark.parametrize("question", ["whether Noel came", "catling", "Wasser"])

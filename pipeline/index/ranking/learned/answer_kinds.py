@@ -53,10 +53,6 @@ class AskedKind:
         """Return whether its questions need not name a person to be about something else than the asker."""
         return self.number in (_BIRTHDAY, _NAME)
 
-    def log_odds(self, product: float) -> float:
-        """The log-odds that a statement tells the kind, by the product of its direction with the weights."""
-        return product + self.constant
-
     def max_similarity(self, products: NDArray[np.float32]) -> NDArray[np.float32]:
         """The highest similarity of statements, by the products of their directions with the weights.
 
@@ -115,12 +111,10 @@ class AnswerKinds:
             best,
         )
 
-    def of_another_kind(self, directions: NDArray[np.float32], kind: AskedKind | None) -> list[bool]:
-        """Return whether each statement hardly tells the kind that is asked for, and surely another one."""
+    def told_by(self, directions: NDArray[np.float32], kind: AskedKind | None) -> tuple[list[float | None], list[bool]]:
+        """Return the log-odds that each statement tells the kind, and whether it surely tells another one instead."""
         if kind is None:
-            return [False] * len(directions)
+            return [None] * len(directions), [False] * len(directions)
         log_odds = directions @ self.statements.T + self.statement_constants
-        asked = log_odds[:, kind.number]
-        best_other = np.delete(log_odds, kind.number, axis=1).max(axis=1)
-        found: list[bool] = ((asked < DOUBTFUL_LOG_ODDS) & (best_other > _SURE_LOG_ODDS)).tolist()
-        return found
+        told, others = log_odds[:, kind.number], np.delete(log_odds, kind.number, axis=1)
+        return told.tolist(), ((told < DOUBTFUL_LOG_ODDS) & (others.max(axis=1) > _SURE_LOG_ODDS)).tolist()
