@@ -46,21 +46,11 @@ class Bm25Scorer:
     average_length: float
     k1: float
 
-    def score_all(self) -> NDArray[np.float32]:
-        """Score every row by all terms."""
+    def score(self, terms: Iterable[int]) -> NDArray[np.float32]:
+        """Score every row by these terms; only rows that have one are normalized by length."""
         scores = np.zeros(len(self.postings.lengths), np.float32)
-        norms = self._length_norms(self.postings.lengths)
-        for term, term_rows, counts in self.postings.find_all(self.term_weights.weights):
+        for term, term_rows, counts in self.postings.find_all(terms):
             # numpy indexes by intp unchecked, in half the time that it takes for smaller integers.
-            rows = term_rows.astype(np.intp)
-            gains = self._term_scores(term, counts, norms.take(rows, mode="clip"))
-            scores[rows] = scores.take(rows, mode="clip") + gains
-        return scores
-
-    def score_discriminative(self) -> NDArray[np.float32]:
-        """Score every row without the deferred terms; only rows that have a term are normalized by length."""
-        scores = np.zeros(len(self.postings.lengths), np.float32)
-        for term, term_rows, counts in self.postings.find_all(self.term_weights.discriminative_terms):
             rows = term_rows.astype(np.intp)
             norms = self._length_norms(self.postings.lengths.take(rows, mode="clip"))
             scores[rows] = scores.take(rows, mode="clip") + self._term_scores(term, counts, norms)

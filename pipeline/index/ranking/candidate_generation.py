@@ -144,7 +144,8 @@ def _score_segment(
     preselected = max(limit, RESCORE_CANDIDATES)
     row_count = sum(len(documents) if row_set.rows is None else len(row_set.rows) for row_set in row_sets)
     if not exact and codes is not None and query.vectors_comparable(vectors) and row_count > preselected:
-        bm25_scores, scores = bm25.score_discriminative(), query.approximate_vector_contribution(view.segment, codes)
+        bm25_scores = bm25.score(query.term_weights.discriminative_terms)
+        scores = query.approximate_vector_contribution(view.segment, codes)
         scores += query.bm25_contribution(bm25_scores)
         scores += query.document_contribution(documents)
         return [
@@ -153,7 +154,7 @@ def _score_segment(
             )
             for row_set in row_sets
         ]
-    scores = query.bm25_contribution(bm25.score_all()) + query.document_contribution(documents)
+    scores = query.bm25_contribution(bm25.score(query.term_weights.weights)) + query.document_contribution(documents)
     if query.vectors_comparable(vectors):
         scores += query.vector_contribution(view.segment)
     all_rows = np.arange(len(documents))

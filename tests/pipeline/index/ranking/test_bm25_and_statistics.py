@@ -59,7 +59,9 @@ def test_bm25_is_the_formula_divided_by_its_bound(rows: list[list[int]]) -> None
     postings = build_postings(np.array([term for row in rows for term in row], np.uint32), offsets)
     weights = TermWeights({1: 2.0, 3: 0.5, 9: 1.0})
     average = 3.0
-    for row, score in zip(rows, Bm25Scorer(weights, postings, average, K1).score_all().tolist(), strict=True):
+    for row, score in zip(
+        rows, Bm25Scorer(weights, postings, average, K1).score(weights.weights).tolist(), strict=True
+    ):
         wanted = sum(
             weight * row.count(term) * (K1 + 1) / (row.count(term) + K1 * (1 - B + B * len(row) / average))
             for term, weight in weights.weights.items()
@@ -74,8 +76,8 @@ def test_what_is_passed_over_adds_up_to_the_same_scores(rows: list[list[int]]) -
     postings = build_postings(np.array([term for row in rows for term in row], np.uint32), offsets)
     words = Bm25Scorer(TermWeights({1: 2.0, 3: 0.5, 9: 1.0}, deferred_terms={3}), postings, 3.0, K1)
     everywhere = np.arange(len(rows))
-    added = words.add_terms(words.score_discriminative(), everywhere, {3})
-    assert added == pytest.approx(words.score_all(), abs=1e-6)
+    added = words.add_terms(words.score(words.term_weights.discriminative_terms), everywhere, {3})
+    assert added == pytest.approx(words.score(words.term_weights.weights), abs=1e-6)
 
 
 @settings(max_examples=50)
