@@ -20,14 +20,17 @@ MIN_SUBJECT_SHARE = 0.25
 """Share of a namespace's facts from which a person is one of its subjects."""
 _RULES_LOG_ODDS = 0.85
 """What the rules for English count beside a vector, as learned with its weights (`bench.lasting_statements`)."""
+_FOREIGN_LOG_ODDS = -0.35
+"""What a vector has to say at least where no rules count beside it, chosen on open histories: a key fact that is not
+shown costs more than a line that is over."""
 _VERB_DISTANCE = 9
 """Words within which the verb of a fact is looked for."""
 _BIOGRAPHY = re.compile(
     r"\b(?:(?:has )?(?:moved|relocated) (?:(?:out|back|over|down|up) )?(?:in)?to|is (?:\w+ )?settled (?:in|at)|(?:has "
     r")?joined|(?:is taking|took) over|adopted|turned \d+|(?:was|were|got|has been) (?:born|promoted|diagnosed|raised)|"
     r"grew up|graduated|retired|(?:got|is|are|was) (?:recently |newly |now )?(?:married|engaged|divorced|widowed)|"
-    r"married|divorced|died|founded|inherited|has been an?|used to|got (?:an?|the) (?:[\w-]+ ){0,2}(?:job|position|"
-    r"role|apprenticeship|internship|degree|licen[cs]e))\b"
+    r"married|divorced|died|founded|inherited|starts at(?= [A-Z])|has been an?|used to|got (?:an?|the) (?:[\w-]+ "
+    r"){0,2}(?:job|position|role|apprenticeship|internship|degree|licen[cs]e))\b"
 )
 """Events that made somebody what they are."""
 _ENDURING = re.compile(
@@ -93,7 +96,7 @@ def is_lasting(text: str, *, is_static: bool, log_odds: float = 0.0) -> bool:
     if _has_end(text):
         return False
     if log_odds and is_foreign(text):
-        return log_odds > 0
+        return log_odds > _FOREIGN_LOG_ODDS
     return log_odds + (_RULES_LOG_ODDS if _lasts_by_rules(text, is_static=is_static) else -_RULES_LOG_ODDS) > 0
 
 

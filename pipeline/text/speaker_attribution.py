@@ -18,7 +18,7 @@ _STAMP = (
     r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? )?\d{1,2}:\d{2}(?::\d{2})?\s*(?:[AaPp][Mm])?\s*[-\u2013]?\s+)?"
 )
 _TURN = re.compile(
-    rf"^[ \t]*(?:[-\u2022*] )?[*_]*{_STAMP}[*_]*(?P<name>{_NAME})[*_]*(?: ?\([^)\n]{{1,40}}\))?[*_]*"
+    rf"^[ \t]*(?:[-\u2022*] )?[*_]*{_STAMP}[*_]*@?(?P<name>{_NAME})[*_]*(?: ?\([^)\n]{{1,40}}\))?[*_]*"
     r"(?:[ \u00a0\u202f]?:[*_]*[ \t]+|\uff1a[ \t]*)(?P<said>\S.*)$"
 )
 _IRC_TURN = re.compile(rf"^[ \t]*{_STAMP}<[@+~&% ]?(?P<name>[^\s<>/]{{1,30}})>[ \t]+(?P<said>\S.*)$")
@@ -75,9 +75,14 @@ _NOT_NAMES = word_set(
     "handbook manual guide runbook playbook checklist specification spec design rfc adr proposal memo report review "
     "survey recipe policy onboarding security glossary faq ticket issue incident post-mortem postmortem mail letter "
     "offer contract product brief profile workshop lesson backlog roadmap release changelog handbuch leitfaden angebot "
+    "requester diary di\u00e1rio diario journal tagebuch carnet dagboek dagbok dziennik den\u00edk "
+    "\u0434\u043d\u0435\u0432\u043d\u0438\u043a \u65e5\u8a18 \u65e5\u8a8c \u65e5\u8bb0 g\u00fcnl\u00fck \uc77c\uae30 "
     "decided agreed actions minutes apologies chair tbd faq quote source credit photo caption update edit tl;dr tldr"
 )
-_ABSTRACT = re.compile(r"\w{2,}(?:[ts]ion|ness|ings?|logy|graphy|ship|ware)s?$", re.IGNORECASE)
+_ABSTRACT = re.compile(
+    r"\w{2,}(?:[ts]ion|ness|ings?|logy|graphy|ship|ware|tagebuch|dagbo[ek]k|notiz|\u65e5\u8a8c|\u65e5\u8a18)s?$",
+    re.IGNORECASE,
+)
 """Endings of nouns that are no names."""
 _CHANNEL = re.compile(r"#[\w-]+$")
 _MIN_TURN_SHARE = 0.6
@@ -307,11 +312,20 @@ def _is_transcript(text: str, turns: list[_Turn]) -> bool:
     # What is listed once each, such as `Files: choose yours`, speaks of the reader.
     spoken = _PERSONAL if max(names.values()) > 1 or len(turns) == 1 else _OWN
     personal = sum(1 for _, start, end, _ in turns if spoken.search(text, start, end))
-    if not personal and not all(_is_stamped(text, start) for _, start, _, _ in turns):
+    is_stamped = all(_is_stamped(text, start) for _, start, _, _ in turns)
+    if not (personal or is_stamped or _is_exchange([name for name, *_ in turns], text)):
         return False
     if len(turns) == 1:
         return True
     return len(names) <= max(2, len(turns) * 2 // 3) or personal * 2 >= len(turns)
+
+
+def _is_exchange(names: list[str], text: str) -> bool:
+    """Return whether somebody speaks again after another, and each line has its speaker: `Ola: …`, `Piotr: …`."""
+    is_alternating = any(
+        first == third != second for first, second, third in zip(names, names[1:], names[2:], strict=False)
+    )
+    return is_alternating and len(names) == sum(map(bool, map(str.strip, text.splitlines())))
 
 
 def _is_stamped(text: str, said: int) -> bool:

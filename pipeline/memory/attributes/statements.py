@@ -73,9 +73,10 @@ _STRONG_END = (
     r"group|church|school|board|council|party|gym|firm|course|association|class|committee|army|league|degree)\b)"
 )
 _WEAK_END = (
-    r"left|lost|dropped(?! [\w ]+ (?:at|off|to)\b)|finished|completed|returned|(?:is|are) (?:over|off|out of|back from|"
-    r"home from|out|free of)|came (?:home|back) from|got (?:[\w'-]+ ){0,3}?(?:home|back|out) (?:from|of)|shut down|"
-    r"closed|graduated from|passed|submitted|handed in|broke|canned|cut out"
+    r"left(?! [^,;]*\b(?:at \d|early|late|for (?:the day|lunch|work|home))\b)|lost|dropped(?! [\w ]+ (?:at|off|to)\b)|"
+    r"finished|completed|returned|(?:is|are) (?:over|off|out of|back from|home from|out|free of)|came (?:home|back) "
+    r"from|got (?:[\w'-]+ ){0,3}?(?:home|back|out) (?:from|of)|shut down|closed|graduated from|passed|submitted|handed "
+    r"in|broke|canned|cut out"
 )
 _PARTED = (
     r"(?:(?:gave|sent|brought|handed|passed|left) (?P<given>(?:[\w'-]+ ){1,4}?)(?:back|up|away|down to|on to|behind)|"
@@ -123,9 +124,9 @@ _MOVES = re.compile(
     re.IGNORECASE,
 )
 _WISH = re.compile(
-    r"\b(?:wants?|would like|hopes?|plans?|planning|hoping|(?:going|about|trying)(?= to\b)|thinking (?:of|about)|"
-    r"saving (?:up )?for|looking for|searching for|waiting for|applying (?:to|for))\b(?! to (?!(?:get|buy|adopt|find|"
-    r"book|visit|join|have|take|rent|see|own|order)\b))",
+    r"\b(?:wants?|would like|hopes?|plans?|planning|hoping|(?:going|about|trying)(?= to\b)|looking at(?= an? )|"
+    r"thinking (?:of|about)|saving (?:up )?for|looking for|searching for|waiting for|applying (?:to|for))\b(?! to "
+    r"(?!(?:get|buy|adopt|find|book|visit|join|have|take|rent|see|own|order)\b))",
     re.IGNORECASE,
 )
 _OBTAINED = re.compile(
@@ -198,7 +199,8 @@ _ROLES = word_set(
     "accountant lawyer designer captain director editor keeper singer drummer"
 )
 _GONE = re.compile(
-    r"\b(?:left|quit|moved|retired|resigned|promoted|sacked|fired|transferred|died|passed away|stepped down|gone)\b"
+    r"\b(?:left|quit|moved(?! (?:the|my|our|his|her|their)\b)|"
+    r"retired|resigned|promoted|sacked|fired|transferred|died|passed away|stepped down|gone)\b"
 )
 _FURTHER = re.compile(
     r"\b(?:second|other|spare|backup|rental|hire|loaner|courtesy|company)\b(?! hand)|\b(?<!to )work (?:phone|laptop|"
@@ -495,6 +497,8 @@ def _foreign_figures(said: str) -> Iterator[tuple[str, str]]:
 
 
 _UNIT_CHARS = 4
+_SHORT_WORD = 8
+"""Letters of a word of which another form may share no more than four."""
 
 
 @cache
@@ -515,7 +519,7 @@ def _foreign_stems(text: str) -> Iterator[str]:
         elif _UNSPACED.search(word):
             yield from (pair for run in _UNSPACED.findall(word) for pair in map("".join, pairwise(run)))
         elif len(word) > 3 or word.isdigit():
-            yield word[: max(4, min(6, len(word) - 3))]
+            yield word[: 4 if len(word) <= _SHORT_WORD else 6]
 
 
 def stem(word: str) -> str:

@@ -63,6 +63,9 @@ _OF_YOURS = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"^(?:what|how) (?:is|are) your (?P<what>[\w -]{2,20}?) (?:called|named)$", re.IGNORECASE)
+_KIND = re.compile(
+    r"^what (?:kind|sort|type|breed)(?: of \w+)? is (?P<who>(?-i:[A-Z])\w+|your [\w ]{2,20})$", re.IGNORECASE
+)
 _CALLED = re.compile(
     r"^(?:how|what) (?:should|shall|can|may|do) (?:I|we|people|they|friends) call you\b", re.IGNORECASE
 )
@@ -166,6 +169,8 @@ def _of_own(question: str, said: str) -> str | None:
     """Return what somebody says who was asked for something of theirs: their name, job, age, allergies, pets."""
     if (match := _DISLIKED.match(question)) is not None:
         return f"I {match['verb']} {re.sub('^no ', '', said, flags=re.IGNORECASE)}"
+    if (match := _KIND.match(question)) is not None:
+        return f"{match['who'].replace('your ', 'my ')} is {said}"
     if _CALLED.match(question):
         return f"Call me {said[:1].upper()}{said[1:]}"
     if (match := _ANY_OWN.match(question)) is not None:

@@ -115,8 +115,8 @@ _INSTITUTIONS = re.compile(
 )
 _FORM = re.compile(
     r"^[*_# ]*(?:Patient(?:in)?|Client|Tenant|Employee|Applicant|Passenger|Guest|Student|Pupil|Resident|Insured|"
-    r"Candidate)"
-    r"(?: name|'s name)?[*_]*: *(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: (?-i:[^\W\d_a-z][^\W\d_A-Z])[\w'-]*){1,2})",
+    r"Candidate)(?: name|'s name)?[*_]*: *(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: "
+    r"(?-i:[^\W\d_a-z])(?:(?-i:[^\W\d_A-Z])[\w'-]*|\.)){1,2})",
     re.MULTILINE,
 )
 """A form's field of whom its other fields are about."""

@@ -28,7 +28,6 @@ _STATE = re.compile(
     r"deaf|bilingual)\b[^,]*)$",
     re.IGNORECASE,
 )
-_PARENT = re.compile(r"(?:(?:an?|the|proud) )*(?:mum|mom|dad|mother|father|parent) (?:of|to) \S.*$", re.IGNORECASE)
 _FAMILY = re.compile(
     rf"(?:(?:with|and|has|have|got) )?(?P<had>(?:{NUMBER}|an?) (?:[a-z]+ )?(?:{'|'.join(sorted(KIN))}|sons|daughters|"
     r"brothers|sisters|boys|girls|siblings|rabbits|horses)\b.*)$",
@@ -57,6 +56,17 @@ _LIVES_WITH = re.compile(
     r"(?P<rest>(?:,| and (?:I|we)\b|[.!]*$).*)$"
 )
 
+MIN_RUN_ON_WORDS = 16
+"""Words from which a sentence without any stop is several."""
+_STOPS = re.compile(r"[,;:!?]|\. ")
+_NEW_CLAUSE = re.compile(
+    r" (?:(?:(?:and|but|so|also|anyways?|plus|oh|then|basically|alright|well|cos|because|um+|uh+|quick update)(?: "
+    r"yeah)? )+(?=(?:i|i'\w+|we|we're|he|she|they|they're|it's|its|there's|the|my|our|dad|mum|mom|tell|call|if|use)\b)|"
+    r"(?<!that )(?<!what )(?<!when )(?<!because )(?<!think )(?<!said )(?<!and )(?<!where )(?<!if )(?<!know )(?=(?:i'm|"
+    r"i've|we're|he's|she's|they're) ))",
+    re.IGNORECASE,
+)
+"""Where another clause begins: `… on monday and they pay me …`."""
 _GREETING = r"^(?:(?:hi|hey|hello|yo|ok|okay|so|and|but|oh|also|btw|now|then|well|actually|quick one)\b[\s,:!-]*)*"
 _REQUEST = re.compile(
     rf"\?\W*$|\b(?:please|pls|any (?:ideas?|tips|advice|suggestions?))\b|{_GREETING}(?:(?:can|could|would|will) (?:you|"
@@ -107,7 +117,6 @@ _AS_ROLE = re.compile(
     re.IGNORECASE,
 )
 """What somebody is, before their point: `as a vegetarian I struggle to get enough protein`."""
-_LONG_AGO = re.compile(r"(?:(?:I|we) (?:\w+ed|was|were|had|used to|went|grew|loved)\b)", re.IGNORECASE)
 
 
 def separate_statements(sentence: str) -> list[str]:
@@ -186,7 +195,7 @@ def _readings(part: str) -> Iterator[str]:
     """Yield what a part says of its speaker, the surest reading first."""
     if (age := _AGE.match(part)) is not None:
         yield f"I'm {age['years']}"
-    if _PARENT.match(part) or _STATE.match(part):
+    if _STATE.match(part):
         yield f"I was {part.lower()[:4]}{part[4:]}" if part[:5].lower() == "born " else f"I'm {part}"
     if _HABIT.match(part):
         yield f"I {part[:1].lower()}{part[1:]}"
@@ -195,6 +204,18 @@ def _readings(part: str) -> Iterator[str]:
     if (role := _ROLE.match(part)) is not None:
         article = role["article"] or ("an " if role["role"][0].lower() in "aeiou" else "a ")
         yield f"I'm {article}{role['role']}"
+
+
+def without_stops(sentence: str) -> list[str]:
+    """Return the clauses of what was dictated or typed without a stop, each where a speaker begins anew.
+
+    >>> said = "so i started at the bakery on monday and they pay sixteen an hour and i get free bread every day"
+    >>> without_stops(said)
+    ['so i started at the bakery on monday', 'they pay sixteen an hour', 'i get free bread every day']
+    """
+    if sentence.count(" ") < MIN_RUN_ON_WORDS or _STOPS.search(sentence):
+        return [sentence]
+    return [part for part in _NEW_CLAUSE.split(sentence) if part]
 
 
 def with_asides(sentence: str) -> list[str]:
@@ -211,7 +232,7 @@ def with_asides(sentence: str) -> list[str]:
     if (before := _REASON_FIRST.match(plain)) is not None:
         return [before["own"], *with_asides(before["rest"])]
     role = _AS_ROLE.search(plain)
-    if role is not None and _is_role(role["role"]) and not _LONG_AGO.match(role["rest"]):
+    if role is not None and _is_role(role["role"]):
         rest = plain[: role.start()].strip(" ,") or role["rest"]
         return [f"I'm {role['role']}", *(with_asides(rest) if rest else [])]
     parts = [sentence]

@@ -17,7 +17,7 @@ from pipeline.memory.formation.document_voice import (
     team_of,
     without_title,
 )
-from pipeline.memory.formation.introductions import assigned, separate_statements, with_asides
+from pipeline.memory.formation.introductions import assigned, separate_statements, with_asides, without_stops
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.instructions import to_be_remembered
 from pipeline.memory.grammar.sentence_splitter import join_continued, split_sentences
@@ -169,9 +169,13 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
                 continue
             tasks = assigned(said)
         separate = tasks or ([] if answers or not passage.is_speech else separate_statements(said))
-        for text in answers or separate or (with_asides(said) if passage.is_speech else [said]):
+        for text in answers or separate or (_statements(said) if passage.is_speech else [said]):
             yield _Spoken(SaidSentence(text, context, discourse, is_answer=bool(answers)), start, end)
         asked = ""
+
+
+def _statements(said: str) -> list[str]:
+    return [statement for clause in without_stops(said) for statement in with_asides(clause)]
 
 
 def _facts_of_sentences(

@@ -236,6 +236,8 @@ def _is_aside(child: "Token", head: "Token") -> bool:
         return True  # `don't call before 10 I work nights`
     after = child.right_edge.nbor()
     is_apart = after.text == "," and after.i < subject.left_edge.i
+    if child.dep_ == "advcl" and child.tag_ == "JJ":
+        return is_apart  # `remote only, I live in Ghent`
     is_marked = any(part.dep_ in ("mark", "advmod", "aux") for part in child.children)
     is_dated = any(part.ent_type_ in ("DATE", "TIME") for part in child.subtree)
     if child.dep_ == "advcl":

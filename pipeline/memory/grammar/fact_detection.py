@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.memory.grammar.clauses import OTHERS, Clause, find_clauses, is_first, without_addition
 from pipeline.memory.grammar.english_parser import parsed
 from pipeline.memory.grammar.instructions import split_instruction
-from pipeline.memory.grammar.message_text import normalize_message
+from pipeline.memory.grammar.message_text import normalize_message, with_patient
 from pipeline.memory.grammar.opening_names import restore_name
 from pipeline.memory.grammar.own_fields import own_field
 from pipeline.memory.grammar.permanence import is_static
@@ -157,6 +157,8 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
     if len(_FIELDS.findall(said.text)) > 1 or (said.context.is_speech and _IRONY.search(said.text)):
         said.discourse.person = None
         return []
+    if said.discourse.person is not None and with_patient(said.text) != said.text:
+        return []  # it is theirs
     is_question = said.text.rstrip().endswith("?") and not _ends_before_question(said.text, text)
     least = min_worth - _WORTH_OF_ANSWERS * said.is_answer - _WORTH_OF_MINUTES * said.context.is_group
     facts = _facts_of(doc, said.context, said.discourse, least, is_question=is_question)
@@ -174,6 +176,7 @@ def _prepare(said: SaidSentence) -> str:
     text, said.discourse.place = resolve_there(said.text, said.discourse.place)
     if said.context.is_speech and text.rstrip().endswith("?") and (match := _QUESTION_AFTER.search(text)) is not None:
         text = text[: match.start()] if " " in text[: match.start()] else text  # more than `hey`
+    text = with_patient(text) if said.context.is_speech else text
     plain = normalize_message(text, said.context, is_speech=said.context.is_speech)
     # As it was said, a message has small words of chats that look like another language's.
     is_foreign = detect_language(said.text) is not None and detect_language(plain) is not None

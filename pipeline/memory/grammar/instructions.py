@@ -28,8 +28,6 @@ _WANTED = re.compile(
     rf"(?:{_ANSWERING})\b.*)$",
     re.IGNORECASE,
 )
-_OWN_HABIT = re.compile(rf"(?:never|always) (?:{_WORKING})\b.*\b(?:I|(?<!with )me|my|mine|any ?more)\b", re.IGNORECASE)
-"""Habits without `I`: `always check my mail first`."""
 _LASTING = re.compile(
     r"\b(?:always|never|from now on|in (?:the )?future|going forward|don't|do not|(?<!to )(?:stop|avoid)|every|only)\b",
     re.IGNORECASE,
@@ -42,7 +40,6 @@ _MANNER = re.compile(
 _OF_ANSWERS = re.compile(r"(?:please|from now on|answer|reply|respond|use|keep|switch)\b", re.IGNORECASE)
 """Beginnings with which a manner is for every answer: `write a poem in Spanish` is a task of the moment."""
 _ASKED_POLITELY = re.compile(f"^{_POLITELY}", re.IGNORECASE)
-_SINGLE = re.compile(r"\b(?:an? (?:reply|answer|poem|response)|\d+)\b", re.IGNORECASE)
 _OWN_CLAUSE = re.compile(r"\b(?:I|we)\b[^.;:!]*$", re.IGNORECASE)
 _REQUEST = re.compile(r"\b(?:please|from now on|(?:the )?future)\b", re.IGNORECASE)
 _ASKING = re.compile(
@@ -86,12 +83,7 @@ def find_instruction(text: str) -> str | None:
     if (named := _NAMED.match(text)) is not None:
         return f"User wants to be called {named['name']}"
     match = _WANTED.match(text)
-    if (
-        match is None
-        or _OWN_HABIT.match(match["order"])
-        or _TASK.search(_AGAIN.sub("", _REASON.sub("", text)))
-        or len(text.split()) < 3
-    ):
+    if match is None or _TASK.search(_AGAIN.sub("", _REASON.sub("", text))) or len(text.split()) < 3:
         return None
     if not (_LASTING.search(text) or _is_manner(text)):
         return None
@@ -100,11 +92,7 @@ def find_instruction(text: str) -> str | None:
 
 
 def _is_manner(text: str) -> bool:
-    return (
-        _OF_ANSWERS.match(_ASKED_POLITELY.sub("", text)) is not None
-        and _MANNER.search(text) is not None
-        and not _SINGLE.search(text)
-    )
+    return _OF_ANSWERS.match(_ASKED_POLITELY.sub("", text)) is not None and _MANNER.search(text) is not None
 
 
 def _is_own_habit(before: str, order: str) -> bool:

@@ -16,14 +16,14 @@ _OPENING = re.compile(
     r"yay|no(?=\W*$| ?[,.!;:\u2013-]| (?:it'?s|that'?s|i|i'\w+|im|we|we'\w+|my|our|he|she|they|not|just|actually|sorry|"
     r"but)\b)|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|well|so|sure|sorry|thanks|thank you|thx|cheers|cool|nice|"
     r"great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|btw|by the way|anyways?|actually|not (?:really|yet|at "
-    r"all)(?= ?,)|(?:guys|folks|lads|dude|bro|mate)(?= ?,| (?:i|i'\w+|we|we'\w+|my)\b)|honestly|tbh|ngl|also(?! "
-    r"\w+(?:ing|ed)\b)|and|but|plus|(?:just )?fyi|for the record|absolutely|definitely|exactly|totally|for sure|let me "
-    r"(?:think|see)|sounds good|perfect|congrats|congratulations|agreed|same here|oops|turns out|it turns out(?: "
-    r"that)?|i was wrong|my bad|change of plans|smashed it|(?:ignore|forget|scratch) (?:that|what I (?:said|wrote))(?: "
-    r"about [\w' ]{2,30})?(?= ?[,.;\u2013-])|lately|nowadays|these days|from today|me too|you know what|you know|i "
-    r"mean|guess what|wait|in fact|dear [a-z]+(?= ?,)|of course|unfortunately|luckily|thankfully|fortunately|sadly|"
-    r"finally|good (?:morning|evening|question)|no (?:worries|problem|way)|to be honest|long story short|fun fact|"
-    r"(?:(?:please|pls) )?(?:note|remember|keep in mind|bear in mind|be aware|don't forget) that|remind me(?: "
+    r"all)(?= ?,)|(?:guys|folks|lads|dude|bro|mate)(?= ?,| (?:i|i'\w+|we|we'\w+|my)\b)|honestly|basically|tbh|ngl|"
+    r"also(?! \w+(?:ing|ed)\b)|and|but|plus|(?:just )?fyi|for the record|absolutely|definitely|exactly|totally|for "
+    r"sure|let me (?:think|see)|sounds good|perfect|congrats|congratulations|agreed|same here|oops|turns out|it turns "
+    r"out(?: that)?|i was wrong|my bad|change of plans|smashed it|(?:ignore|forget|scratch) (?:that|what I (?:said|"
+    r"wrote))(?: about [\w' ]{2,30})?(?= ?[,.;\u2013-])|lately|nowadays|these days|from today|me too|you know what|you "
+    r"know|i mean|guess what|wait|in fact|dear [a-z]+(?= ?,)|of course|unfortunately|luckily|thankfully|fortunately|"
+    r"sadly|finally|good (?:morning|evening|question)|no (?:worries|problem|way)|to be honest|long story short|fun "
+    r"fact|(?:(?:please|pls) )?(?:note|remember|keep in mind|bear in mind|be aware|don't forget) that|remind me(?: "
     r"that)?(?= ?:)|just so you know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|(?:(?:a|ok|okay|small|"
     r"quick|big|little|life|job|another|some|good|great|bad|sad|fun|random|minor|tiny|status) )*(?:update|news|"
     r"correction|edit|note|fact|reminder|heads[ -]up|ps|p\.s\.?|journal|diary|log|action|decision|result|all|team|"
@@ -127,7 +127,7 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         ),
         ("fave", r"\bfave\b", "favorite"),
         ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]|\d+\b(?!\.)))", _i_am),
-        ("its ", r"\bits (?=(?:an?|the|my|our|not|been|just|really|so|me|going|too)\b)", "it's "),
+        ("its ", r"\bits (?=(?:an?|the|my|our|not|been|just|really|so|me|going|too|now on|now at)\b)", "it's "),
         ("ive", r"(?<![\w'])ive(?= )", "I've"),
         ("id", r"^id(?= (?:like|love|prefer|rather))", "I'd"),
         ("nt", r"\b(do|does|did|is|are|was|were|have|has|had|wo|ca|could|would|should)nt\b", r"\1n't"),
@@ -236,9 +236,9 @@ _MIN_WORDS = 4
 _STUTTER = re.compile(r"\b(?P<word>a|the|i|we|to|and|in|is|my|of),? (?P=word)\b", re.IGNORECASE)
 _FILLER = re.compile(r"(?:^|,? )(?:(?:uh+|uhm+|umm+|hmm+|erm+)\b,?|um,)", re.IGNORECASE)
 _MOVED = re.compile(
-    r"^(?:they(?:'ve)?|he|she|somebody|someone) (?:have |has |had |just )*(?P<verb>moved|changed|pushed|rescheduled|"
-    r"postponed|shifted|raised|lowered|bumped|increased|renamed|cut|extended) (?P<what>(?:my|our|the) [\w ]{2,30}?) "
-    r"(?:(?:back|forward|up|down|out|again) )?(?:to|until|till) (?P<value>\S.*)$",
+    r"^(?:they(?:'ve)?|(?:the |my |our )?(?!i\b|we\b|you\b|i'|we')[a-z]+) (?:have |has |had |just )*(?P<verb>moved|"
+    r"changed|pushed|rescheduled|postponed|shifted|raised|lowered|bumped|increased|renamed|cut|extended) "
+    r"(?P<what>(?:my|our|the) [\w ]{2,30}?) (?:(?:back|forward|up|down|out|again) )?(?:to|until|till) (?P<value>\S.*)$",
     re.IGNORECASE,
 )
 _DOCTOR = (
@@ -294,7 +294,8 @@ _DAY_FIRST = re.compile(
 )
 _ILLNESS = (
     r"\w+(?:itis|osis|a?emia|oma|algia|pathy)|(?:\w+ )?(?:fracture|sprain|strain|tear|infection|syndrome|disease|"
-    r"disorder|deficiency|hernia|cyst|ulcer|diabetes|migraine|shingles|asthma|eczema|virus|allergy|intolerance)"
+    r"disorder|deficiency|hernia|cyst|ulcer|diabetes|migraine|shingles|asthma|eczema|virus|allergy|intolerance|"
+    r"(?:hashimoto|crohn|parkinson|alzheimer|raynaud|tourette|huntington|addison|cushing)'?s)"
 )
 _NO_MORE_OF = re.compile(
     r"^(?:so )?no more (?P<what>[\w -]{3,20}?)(?: for me)?(?:,? I guess)?(?= since| now|[.!]*$|,)", re.IGNORECASE
@@ -320,7 +321,6 @@ _NAMED_NEXT = re.compile(
     r"(?:(?:his|her|its|their) name is|(?:he|she|it)(?:'s| is) (?:called|named)) (?=(?:now )?[A-Z])"
 )
 """What the first clause is about and the second names: `we adopted a dog, her name is Pixel`."""
-_HEDGED = re.compile(r"\b(?:maybe|perhaps|if|might|may|could|should|would|when)\b", re.IGNORECASE)
 _OWN_WORDS = re.compile(r"\b(?:I|we|my|our)\b", re.IGNORECASE)
 _STATE_ALONE = re.compile(
     r"^(?=(?:finally |already )?(?:(?:back|home|out) (?:from|of) |(?:down|up) to \d)|"
@@ -339,6 +339,7 @@ _TOLD = re.compile(
     re.IGNORECASE,
 )
 """Who is believed in what they say of the writer: `physio says it's a stress fracture`."""
+_DIAGNOSIS = re.compile(rf"^(?:so )?it'?s (?=(?:an? )?(?:{_ILLNESS})(?=$|[,.;!]))", re.IGNORECASE)
 _PROMOTED = re.compile(
     r"^(?:they(?:'ve)?|he|she|(?:my |the |our )?(?:boss|chef|coach|company|manager|hotel|school|firm)(?:'s)?) (?:have |"
     r"has |just |finally )*(?:promoted me to|made me) (?=(?:an? |the )?(?:[\w-]+ ){0,3}(?:head|lead|leader|partner|"
@@ -410,6 +411,15 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     return restore_subject(text) if is_begun else text
 
 
+def with_patient(sentence: str) -> str:
+    """Return an illness that a note names without saying whose it is as its writer's.
+
+    >>> with_patient("it's shingles, got the results back"), with_patient("it's a virus going round")
+    ('I have shingles, got the results back', "it's a virus going round")
+    """
+    return _DIAGNOSIS.sub("I have ", sentence)
+
+
 def _introduced(match: re.Match[str]) -> str:
     if match["name"] is None:
         return f"I'm called {match['called']}"
@@ -465,7 +475,7 @@ def _slipped(match: re.Match[str]) -> str:
 
 def _named_next(match: re.Match[str]) -> str:
     before = match.string[: match.end("before")]
-    if _HEDGED.search(before) or not _OWN_WORDS.search(before) or match["what"] in _SOURCES:
+    if not _OWN_WORDS.search(before) or match["what"] in _SOURCES:
         return match[0]
     relative = _RELATIVES_OWN.match(before)
     owner = "the" if match["whose"] == "the" else "my" if relative is None else f"{relative['who']}'s"
@@ -513,6 +523,8 @@ def _omitted_subject(verb: str, lower: str, rest: str) -> str | None:
     """Return `I`, `I'm` or `I've`, where a verb or a state shows that it is left out; `rest` follows the verb."""
     if _STATE.match(lower):
         return "I'm"
+    if lower.startswith("gone back to "):
+        return "I've"
     if verb == "been":
         return "I've" if _BEEN.match(lower) else None
     if _HAD.match(lower):

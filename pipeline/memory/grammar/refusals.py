@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from spacy.tokens import Token
 
 MAX_WORDS = 40
+_KNOWING = frozenset({"know", "understand", "see", "realise", "realize", "figure", "wonder", "remember"})
+"""Verbs after which a question tells nothing: `I know why I was tired`."""
 _DANGLING = word_set("it this that these those one ones here there them so such another both others same else either")
 _ADDRESSING = word_set("you your yours yourself yourselves u ya ur y'all please")
 _PHRASES = english_words("strong_phrases")
@@ -32,6 +34,7 @@ _TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
 _OTHERS_PLACES = frozenset({"place", "stead"})
 """Whose one takes is somebody else's: `Ada was elected in her place`."""
 _MODALS = word_set("would could should might may must shall ought 'd")
+_ALL_OTHERS = frozenset({"everyone", "everybody", "nobody"})
 _OPINIONS = english_words("verbs_of_opinion")
 
 
@@ -114,7 +117,9 @@ def _lacks_object(token: "Token") -> bool:
 def _is_opinion(clause: Clause) -> bool:
     """Return whether a clause only tells what somebody thinks, wishes or heard of something."""
     head = clause.head
-    return head.lemma_.lower() in _OPINIONS and any(child.dep_ in ("ccomp", "advcl") for child in head.children)
+    told = [child for child in head.children if child.dep_ in ("ccomp", "advcl")]
+    is_unsaid = head.lemma_.lower() in _KNOWING and any(child.left_edge.tag_ in ("WRB", "WP", "WDT") for child in told)
+    return is_unsaid or (head.lemma_.lower() in _OPINIONS and bool(told))
 
 
 def _is_unsure(clause: Clause, words: set[str]) -> bool:
@@ -175,6 +180,8 @@ def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
 
 def _stands_alone(token: "Token") -> bool:
     word = token.lower_
+    if any(child.dep_ == "nummod" for child in token.children) or (token.i and token.nbor(-1).lower_ in _ALL_OTHERS):
+        return False  # `with four others`, `like everyone else`
     if word == "another":
         return token.dep_ in ("dobj", "pobj", "nsubj")  # `saw another at a pet store`
     if word in ("so", "else", "such", "both", "same", "either"):

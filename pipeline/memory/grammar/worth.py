@@ -132,6 +132,9 @@ def _own_state(clause: Clause) -> str | None:
         return "who treats the speaker says how long"
     if lemma == "handed" and is_first(subject):
         return "left-handed"
+    is_up = lemma in _RISING and any(child.lower_ == "up" for child in clause.head.children)
+    if is_up and clause.head.tag_ in ("VBP", "VBZ", "VBG") and any(token.like_num for token in clause.tokens):
+        return "when somebody gets up"
     if lemma in _ABILITIES and _is_denied_alone(clause):
         return f"does not {lemma}"
     is_body = (
@@ -142,6 +145,7 @@ def _own_state(clause: Clause) -> str | None:
 
 _FARING = frozenset({"be", "hurt", "ache", "sting", "itch"})
 """Verbs that say how a part of somebody is."""
+_RISING = frozenset({"wake", "get"})
 _TREATING = HELPERS | {"doctor", "dentist", "therapist"}
 
 

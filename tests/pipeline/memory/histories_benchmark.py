@@ -1,16 +1,17 @@
 """Memories of whole histories: `python -m tests.pipeline.memory.histories_benchmark`.
 
-The conversations of each person become documents in order, as in the service. *formed*: facts that a memory states;
-*wrong*: what none may state but one does; *latest*: values that hold at the end and stand in a latest memory; *stale*:
-former values that a latest memory still states; *ended*: former values that were remembered, and are no longer
-latest; *shown* and *stale lines*: the same of the profile on the last day. `--show` prints what is not as it should
-be, and every memory, of the open half only.
+The conversations of each person become documents in order, and what has an end is over then, as in the service.
+*formed*: facts that a memory states; *wrong*: what none may state but one does; *latest*: values that hold at the end
+and stand in a latest memory; *stale*: former values that a latest memory still states; *ended*: former values that were
+remembered, and are no longer latest; *shown* and *stale lines*: the same of the profile on the last day. `--show`
+prints what is not as it should be, and every memory, of the open half only.
 """
 
 import argparse
 import asyncio
 import sys
 from collections import Counter
+from datetime import UTC, datetime
 from typing import Any, get_args
 
 from bench.datasets.histories import History, HistorySet, histories
@@ -37,7 +38,10 @@ async def judge(history: History, *, show: bool) -> Counter[str]:
     """Count what the memories and the profile of a history say."""
     documents = [{"date": day, "text": said} for day, said in history.conversations]
     rows = (await write_documents(documents)).memories.rows
-    every, latest = [row.text for row in rows], [row.text for row in rows if row.is_latest]
+    ends = {row.id: row.expires_at for row in rows if row.expires_at is not None}
+    over = {id_ for id_, end in ends.items() if end < datetime.fromisoformat(history.now).replace(tzinfo=UTC)}
+    every, rows = [row.text for row in rows], [row for row in rows if row.id not in over]
+    latest = [row.text for row in rows if row.is_latest]
     snapshot = await profile_of_rows(rows, history.now)
     lines = [entry.text for entry in (*snapshot.static, *snapshot.dynamic)]
     rules = history.rules
@@ -49,7 +53,7 @@ async def judge(history: History, *, show: bool) -> Counter[str]:
     if show:
         _show(history, rows, lines, met)
     counts = (
-        len(rows),
+        len(every),
         len(met["+"]),
         sum(met["+"]),
         len(met["-"]),

@@ -248,3 +248,20 @@ def test_what_is_planned_ends_what_holds_on_its_day_and_not_before(present: str,
 def test_wishes_additions_and_visits_to_come_end_nothing(present: str, plan: str) -> None:
     new, old = comparable_attributes(plan), comparable_attributes(present)
     assert not any(will_contradict(ours, theirs) for ours in new for theirs in old)
+
+
+def test_a_day_at_work_that_is_over_ends_no_job() -> None:
+    assert not replaces("User left Ikea at 9 on 20 November 2026, long day", "User works at Ikea")
+    assert replaces("User left Ikea in January", "User works at Ikea")
+
+
+def test_who_moved_something_is_still_there() -> None:
+    assert not replaces("Priyesh moved the meeting to 3", "User's manager is Priyesh")
+
+
+def test_leaving_a_group_ends_what_was_done_in_it() -> None:
+    assert replaces("User left the orchestra in spring", "User plays the violin in an orchestra")
+
+
+def test_what_was_looked_at_and_bought_is_no_wish_any_more() -> None:
+    assert replaces("User bought the Yaris", "User is looking at a Yaris")

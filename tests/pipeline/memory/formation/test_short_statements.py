@@ -33,6 +33,7 @@ def test_most_short_statements_of_the_open_half_form_the_memory_they_should() ->
         ("Where are you based these days?", "Gdansk, since May", "User is based in Gdansk, since May"),
         ("What's your dog called?", "Waffles", "User's dog is called Waffles"),
         ("Where did you grow up?", "Ghana", "User grew up in Ghana"),
+        ("What kind of pet is Biscuit?", "a greyhound", "Biscuit is a greyhound"),
     ],
 )
 def test_an_answer_is_a_statement_about_who_was_asked(asked: str, answer: str, memory: str) -> None:
@@ -107,6 +108,13 @@ def test_a_name_belongs_to_whom_the_sentence_before_introduced() -> None:
         ("hey its Joe", "User is Joe"),
         ("MY SISTER MOVED TO BERLIN!!", "User's sister moved to Berlin"),
         ("mum lives in Cork", "User's mum lives in Cork"),
+        ("finance cut our budget to 9k", "User's budget is now moved to 9k"),
+        ("gone back to eating meat, keto is over", "User has gone back to eating meat"),
+        ("i wake up at 5 these days", "User wakes up at 5 these days"),
+        ("I'm using zed now like everyone else", "User is using zed now like everyone else"),
+        ("it's hashimoto's, got the bloods back", "User has hashimoto's, got the bloods back"),
+        ("Remote only, I live in Ghent", "User lives in Ghent"),
+        ("mon rendez-vous est jeudi", "User: mon rendez-vous est jeudi"),
         ("budget is 1400 max", "User's budget is 1400 max"),
         ("oh and tuesdays we eat at my mum's", "User eats at their mum's on Tuesdays"),
         ("my supervisor is dr. van Dijk", "User's supervisor is Dr. Van Dijk"),
@@ -138,12 +146,24 @@ def test_what_is_written_in_a_hurry_is_stated_in_full(said: str, memory: str) ->
         "im off to bed",
         "wat is de beste bakker in Gent",
         "I GOT IT!!",
+        "at least i know why i was so tired",
         "nobody at home knows about it",
         "one of the kids at school bit me",
     ],
 )
 def test_laughter_irony_and_questions_in_other_languages_make_no_memory(said: str) -> None:
     assert _memories(said) == []
+
+
+def test_what_is_dictated_without_stops_is_several_statements() -> None:
+    said = "so i started at the bakery on monday and they are nice and i get free bread every day anyway call me back"
+    memories = _memories(said)
+    assert "User gets free bread every day" in memories
+    assert any(memory.startswith("User started at the bakery") for memory in memories)
+
+
+def test_an_illness_after_somebody_else_was_spoken_of_is_not_the_writers() -> None:
+    assert _memories("My sister got her results. It's shingles.") == ["User's sister got her results"]
 
 
 def test_a_voice_message_of_a_parent_is_about_the_parent() -> None:
