@@ -625,6 +625,8 @@ def _ended_phrases(text: str) -> tuple[tuple[Phrase, ...], tuple[Phrase, ...]]:
     strong, weak = list[Phrase](), list[Phrase]()
     for match in _ENDED.finditer(text):
         said = next(found for name, found in match.groupdict().items() if found and name not in ("strong", "weak"))
+        if match["weak"] and said.startswith(("a ", "an ")):
+            continue  # `finished a course` is not about the one that is known
         target = weak if match["weak"] and not _FOR_GOOD.search(text) else strong
         target += _phrases(said)[:1]
         if (home := _HOME_OF.search(said)) is not None and (owner := stem(home["owner"].rstrip("'"))):
