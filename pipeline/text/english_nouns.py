@@ -6,7 +6,7 @@ from typing import Literal
 from pipeline.text.english_verbs import word_set
 
 PETS = word_set("dog cat puppy kitten horse rabbit hamster parrot pet pets dogs cats")
-PARENTS = word_set("mum mom dad mother father grandma grandpa granny nan nana papa mama")
+PARENTS = word_set("mum mom mam dad mother father grandma grandpa granny nan nana papa mama")
 RELATIVES = word_set(
     "wife husband partner girlfriend boyfriend fiance fianc\u00e9 fianc\u00e9e fiancee mother mom mum father dad "
     "brother sister son daughter aunt uncle cousin niece nephew grandmother grandma grandfather grandpa granddaughter "
@@ -24,7 +24,8 @@ _TELLING = word_set(
 """What a person has one of, whoever writes of it."""
 _OWN_PAIRS = word_set(
     "blood_type blood_group blood_test blood_pressure emergency_contact job_title shoe_size ring_size dress_size "
-    "house_sale parking_spot parking_space due_date driving_test phone_number exam_results test_results in_law in_laws"
+    "house_sale parking_spot parking_space due_date driving_test driving_lesson theory_test moving_day "
+    "wedding_day phone_number exam_results test_results in_law in_laws"
 )
 _SHARED = word_set(
     "child children parent parents client baby student teacher coach name surname city town address phone language "

@@ -37,7 +37,9 @@ _QUESTION_WORD = re.compile(
     re.IGNORECASE,
 )
 _QUESTION_AFTER = re.compile(
-    rf"(?<=\w)(?:,? (?:so|and|but)|,|\.\.+|;| -) (?={_QUESTION_WORD.pattern}[^,;]*\?$)", re.IGNORECASE
+    rf"(?<=\w)(?:,? (?:so|and|but)|,|\.\.+|;| -) (?=(?:{_QUESTION_WORD.pattern}|(?:any |some |good )*(?:\w+ )?"
+    r"(?:ideas?|tips?|suggestions?|advice|recommendations?|thoughts)\b)[^,;]*\?$)",
+    re.IGNORECASE,
 )
 """Begin of a question after a statement."""
 _FIELDS = re.compile(r"(?:^|\s)[A-Z]\w+: ")
@@ -65,6 +67,7 @@ _NO_SENTENCE = re.compile(
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 
 
+_MEETING = frozenset({"meet", "date", "marry", "visit", "invite", "hire", "miss"})
 _WORTH_OF_ANSWERS = 1.0
 """What being asked for adds to the score of a statement."""
 _WORTH_OF_MINUTES = 0.5
@@ -197,7 +200,7 @@ def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile | None
     # The mark of a question is gone from a message that is made ready for the parser.
     if profile is None or _NO_SENTENCE.search(text) or not said.context.is_speech:
         return []
-    if QUESTION_MARK.search(said.text):
+    if QUESTION_MARK.search(said.text) and not _ends_before_question(said.text, text):
         text = profile.before_question(text)
     stated = profile.without_opening(text).rstrip(_END)
     is_introduction = profile.is_introduction(stated)
@@ -283,9 +286,10 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
         if token.i not in own and token.dep_ not in ("attr", "oprd") and _is_person(token) and not _is_pets_name(token)
     ]
     if _is_person(subject) or (subject.lemma_.lower() in PETS and any(subject.children)):
-        is_only = not others and not any(child.dep_ == "conj" for child in subject.children)
+        # `Ann and I`
+        is_only = not others and not any(child.dep_ == "conj" and not is_first(child) for child in subject.children)
         discourse.person = _phrase(subject, context) if is_only else None
-    elif len(others) == 1 and (is_first(subject) or subject.pos_ == "PRON") and _is_speakers(others[0]):
+    elif len(others) == 1 and (is_first(subject) or subject.pos_ == "PRON") and _is_known(others[0]):
         discourse.person = _phrase(others[0], context)
     elif not others and (owner := _owner(subject)) is not None:
         discourse.person = _phrase(owner, context)
@@ -298,7 +302,7 @@ def _only_relative(doc: "Doc", context: SpeakerContext, before: str | None) -> s
     named = [token for token in doc if _is_person(token) and not _is_pets_name(token) and token.dep_ != "appos"]
     if not named:
         return before if _is_relative(before, context) or any(token.lower_ in OTHERS for token in doc) else None
-    return _phrase(named[0], context) if len(named) == 1 and _is_speakers(named[0]) else None
+    return _phrase(named[0], context) if len(named) == 1 and _is_known(named[0]) else None
 
 
 def _keeps_relative(subject: "Token", discourse: Discourse, context: SpeakerContext) -> bool:
@@ -336,13 +340,26 @@ def _is_speakers_own(subject: "Token") -> bool:
 def _is_person(token: "Token") -> bool:
     if token.pos_ == "NOUN":
         return token.lemma_.lower() in HUMAN and token.dep_ != "compound"
-    is_name = token.ent_type_ == "PERSON" or (token.tag_ == "NNP" and token.dep_ == "nsubj" and not token.ent_type_)
-    return is_name and token.dep_ != "compound"
+    # The parser takes a rare name for a people's or for none.
+    is_rare = token.tag_ == "NNP" and token.ent_type_ in ("", "NORP") and (token.dep_ == "nsubj" or _is_met(token))
+    return (token.ent_type_ == "PERSON" or is_rare) and token.dep_ != "compound"
+
+
+def _is_met(token: "Token") -> bool:
+    """Return whether a name stands where only people do: `I met Ana`, `a present for Otto`."""
+    if token.dep_ == "pobj":
+        return token.head.lower_ in ("for", "with") and token.head.head.pos_ == "NOUN"
+    return token.dep_ == "dobj" and token.head.lemma_ in _MEETING
 
 
 def _is_speakers(token: "Token") -> bool:
     """Return whether somebody is the speaker's: `for my dad`, `for dad`."""
     return _is_bare_parent(token) or (_is_person(token) and any(map(is_first, token.children)))
+
+
+def _is_known(token: "Token") -> bool:
+    """Return whether who is spoken of has a name, or is the speaker's."""
+    return _is_speakers(token) or (token.pos_ == "PROPN" and _is_person(token))
 
 
 def _is_bare_parent(token: "Token") -> bool:

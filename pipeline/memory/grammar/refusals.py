@@ -162,7 +162,7 @@ def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
         if word in ("later", "earlier") and token.i and token.nbor(-1).lemma_ in _TIMES:
             return token  # `two weekends later`
         if word in OTHERS:
-            if not has_antecedent and not _has_own_antecedent(token, clause):
+            if _is_somebody_else(token, clause.subject) if has_antecedent else not _has_own_antecedent(token, clause):
                 return token
         elif (
             word in _DANGLING
@@ -176,6 +176,12 @@ def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
                 continue
             return token
     return None
+
+
+def _is_somebody_else(token: "Token", subject: "Token") -> bool:
+    """Return whether an object can't be who a pronoun as subject is: `he likes them`, `she gave her the keys`."""
+    is_other = token.lower_ != subject.lower_ and token.tag_ != "PRP$"
+    return subject.lower_ in OTHERS and is_other and token.lower_ not in ("his", "hers", "theirs")
 
 
 def _stands_alone(token: "Token") -> bool:

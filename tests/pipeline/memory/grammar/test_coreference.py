@@ -42,6 +42,8 @@ def test_what_the_speaker_says_of_themselves_names_nobody_else() -> None:
     ("my brother's wedding is in May. he's marrying Ines", "User's brother is marrying Ines"),
     ("my wife's brother moved in. he's a plumber", "User's wife's brother is a plumber"),
     ("we're visiting grandma. she's 91", "User's grandma is 91"),
+    ("Cillian and I had a rough time. He took a contract in Ghent.", "Cillian took a contract in Ghent"),
+    ("I met Ana yesterday. She works at Siemens.", "Ana works at Siemens"),
     ("a gift for my girlfriend? she's a potter. budget 80 euros. her name is Noor", "User's girlfriend's name is Noor"),
 ])  # fmt: skip
 def test_a_relative_of_the_speaker_is_meant_however_they_were_named(said: str, memory: str) -> None:
@@ -55,6 +57,13 @@ def test_a_relative_of_the_speaker_is_meant_however_they_were_named(said: str, m
 ])  # fmt: skip
 def test_a_relative_is_not_meant_where_somebody_else_may_be(said: str) -> None:
     assert not any("60" in text or "shouts" in text or "two kids" in text for text in texts(said))
+
+
+@pytest.mark.parametrize(
+    "said", ["He is mad about them.", "He gave him a job in Oslo.", "He wants her to move to Oslo."]
+)
+def test_a_clause_with_somebody_else_who_is_not_named_states_nothing(said: str) -> None:
+    assert texts(f"My nephew Otto is six. {said}") == ["User's nephew Otto is six"]
 
 
 @pytest.mark.parametrize(
