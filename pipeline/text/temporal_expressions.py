@@ -34,11 +34,15 @@ _RELATIVE = re.compile(
     r"(?<![\w'])(?:(?P<before>on|in|at|since|until|till|by|from|before|after|for|about|around|over|earlier|late|later|"
     r"early) )?(?:(?P<eve>the day before yesterday|the day after tomorrow)|(?P<day>yesterday|today|tomorrow)(?: "
     r"(?P<part>morning|afternoon|evening|night))?|(?P<tonight>tonight|this morning|this afternoon|this evening|last "
-    rf"night)|(?P<week_day>{_DAY}) (?P<of_week>last|this|next) week|(?P<month>(?-i:{_MONTH})) (?P<of_year>last|this|"
-    rf"next) year|(?<!the )(?P<which>last|this|next|this past|this coming|past|{_NOT_AFTER_BE}coming) (?P<unit>week|"
-    rf"weekend|month|year|spring|summer|autumn|fall|winter|{_DAY}|{_MONTH})(?![\w-])|(?P<over>the weekend)(?! of)|"
-    rf"(?P<ago>{_COUNT}) (?P<ago_unit>day|week|month|year)s? ago|(?<=\bin )(?P<ahead>{_COUNT}) (?P<ahead_unit>day|week|"
-    r"month|year)s?(?= |[.,;!]|$))(?P<own>'s)?(?!\w)",
+    r"night)|"
+    rf"(?P<week_day>{_DAY}) (?P<of_week>last|this|next) week|"
+    rf"(?P<month>(?-i:{_MONTH})) (?P<of_year>last|this|next) year|"
+    rf"(?<!the )(?P<which>last|this|next|this past|this coming|past|{_NOT_AFTER_BE}coming) "
+    rf"(?P<unit>week|weekend|month|year|spring|summer|autumn|fall|winter|{_DAY}|{_MONTH})(?![\w-])|"
+    r"(?P<over>the weekend)(?! of)|"
+    rf"(?P<ago>{_COUNT}) (?P<ago_unit>day|week|month|year)s? ago|"
+    rf"(?<=\bin )(?P<ahead>{_COUNT}) (?P<ahead_unit>day|week|month|year)s?(?= |[.,;!]|$)"
+    rf")(?P<own>'s)?(?!\w)",
     re.IGNORECASE,
 )
 _MOVED_TO = "|".join(
@@ -49,15 +53,18 @@ _BARE_DAY = re.compile(
     rf"(?P<part> morning| afternoon| evening| night)?\b(?!s|,? (?:the )?(?:\d|{_MONTH}))"
 )
 _ABSOLUTE = re.compile(
-    rf"\b(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})\b|\b(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m1>{_MONTH})\b\.?(?:,? "
-    rf"(?P<y1>\d{{4}}))?|\b(?P<m2>{_MONTH})\b\.? (?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (?P<y2>\d{{4}}))?|"
-    rf"\b(?P<m3>{_MONTH})\b,? (?P<y3>\d{{4}})\b|\b(?:in|since|until|till|by|from|during) (?P<y4>(?:19|20)\d{{2}})\b|"
+    rf"\b(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})\b|"
+    rf"\b(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m1>{_MONTH})\b\.?(?:,? (?P<y1>\d{{4}}))?|"
+    rf"\b(?P<m2>{_MONTH})\b\.? (?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (?P<y2>\d{{4}}))?|"
+    rf"\b(?P<m3>{_MONTH})\b,? (?P<y3>\d{{4}})\b|"
+    rf"\b(?:in|since|until|till|by|from|during) (?P<y4>(?:19|20)\d{{2}})\b|"
     rf"\b(?:in|since|until|till|by|during) (?P<m5>{_MONTH})\b(?!,? \d| (?:last|this|next) year)"
 )
 _AGAIN = re.compile(r"\b(?:every|each|annual|yearly|birthday|anniversary|usually|always)\b", re.IGNORECASE)
 _FUTURE = re.compile(
-    r"\b(?:will|'ll|going to|gonna|plan(?:s|ning)?|hop(?:e|es|ing)|have an?|has an?|is|am|are|'m|'re|coming up|'s "
-    r"(?:coming|arriving|leaving)|upcoming|heading|can't wait|looking forward|aim|expect(?:s|ing)?)\b"
+    r"\b(?:will|'ll|going to|gonna|plan(?:s|ning)?|hop(?:e|es|ing)|have an?|has an?|is|am|are|'m|'re|coming up|"
+    r"'s (?:coming|arriving|leaving)|"
+    r"upcoming|heading|can't wait|looking forward|aim|expect(?:s|ing)?)\b"
 )
 _SET = re.compile(r"\b(?:will|starts?|begins?|ends?|expires?|runs out|opens?|closes|due)\b")
 """What has a day that is still to come."""

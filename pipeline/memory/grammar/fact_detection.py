@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import OTHERS, Clause, find_clauses, is_first, without_addition
@@ -27,7 +28,7 @@ from pipeline.memory.languages.profiles import (
     states_personal_fact,
 )
 from pipeline.text.english_nouns import KIN, PARENTS, PETS, is_plural
-from pipeline.text.temporal_expressions import DateRange, resolve_dates
+from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -67,6 +68,7 @@ _NO_SENTENCE = re.compile(
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 
 
+_SAME_DAY = re.compile(r"\b(?:on )?(?:the|that) (?:very )?same day\b")
 _MEETING = frozenset({"meet", "date", "marry", "visit", "invite", "hire", "miss"})
 _WORTH_OF_ANSWERS = 1.0
 """What being asked for adds to the score of a statement."""
@@ -87,10 +89,11 @@ class DetectedFact:
 
 @dataclass(slots=True)
 class Discourse:
-    """Referents of the next sentence: who `he` or `she` is, and the place `there`; and its language."""
+    """Referents of the next sentence: who `he` or `she` is, the place `there`, the same day; and its language."""
 
     person: str | None = None
     place: str | None = None
+    day: date | None = None
     language: LanguageProfile | None = None
 
 
@@ -233,11 +236,22 @@ def _facts_of(
             value = worth(clause, context)
             if value.score >= min_worth:
                 referents = Referents(context.name_within, person, context.group)
-                facts.append(_to_fact(clause, context, referents, value))
+                facts.append(_to_fact(clause, context, referents, value, discourse.day))
         _remember_person(clause, context, discourse, is_resolved=is_resolved)
     if not clauses or is_question:
         discourse.person = _only_relative(doc, context, discourse.person)
+    _remember_day(facts, doc, discourse)
     return facts
+
+
+def _remember_day(facts: Sequence[DetectedFact], doc: "Doc", discourse: Discourse) -> None:
+    """Keep the only day that a sentence names; forget the earlier one if it names a time that no fact has."""
+    ranges = {dated for fact in facts for dated in fact.date_ranges}
+    if len(ranges) == 1:
+        named = ranges.pop()
+        discourse.day = named.first if named.first == named.last else None
+    elif ranges or (not facts and any(token.ent_type_ == "DATE" for token in doc)):
+        discourse.day = None
 
 
 def _agrees(subject: "Token", person: str | None) -> bool:
@@ -252,9 +266,13 @@ def _without_dangling(clause: Clause, *, has_antecedent: bool) -> Clause:
     return clause if shorter is None else shorter
 
 
-def _to_fact(clause: Clause, context: SpeakerContext, referents: Referents, value: Worth) -> DetectedFact:
+def _to_fact(
+    clause: Clause, context: SpeakerContext, referents: Referents, value: Worth, previous_day: date | None
+) -> DetectedFact:
     is_own = any(is_first(token) for token in (clause.subject, *clause.tokens))
     rendered = restore_name(render_clause(clause, referents), clause.head.doc)
+    if previous_day is not None:
+        rendered = _SAME_DAY.sub(f"on {day_name(previous_day)}", rendered)
     dates = resolve_dates(rendered, context.reference_date_for(is_first_person=is_own))
     return DetectedFact(dates.text, is_static(dates.text), dates.date_ranges, value)
 

@@ -40,6 +40,7 @@ _MANNER = re.compile(
 _OF_ANSWERS = re.compile(r"(?:please|from now on|answer|reply|respond|use|keep|switch)\b", re.IGNORECASE)
 """Beginnings with which a manner is for every answer: `write a poem in Spanish` is a task of the moment."""
 _ASKED_POLITELY = re.compile(f"^{_POLITELY}", re.IGNORECASE)
+_SINGLE = re.compile(r"\b(?:an? (?:reply|answer|poem|response)|\d+)\b", re.IGNORECASE)
 _OWN_CLAUSE = re.compile(r"\b(?:I|we)\b[^.;:!]*$", re.IGNORECASE)
 _REQUEST = re.compile(r"\b(?:please|from now on|(?:the )?future)\b", re.IGNORECASE)
 _ASKING = re.compile(
@@ -92,7 +93,11 @@ def find_instruction(text: str) -> str | None:
 
 
 def _is_manner(text: str) -> bool:
-    return _OF_ANSWERS.match(_ASKED_POLITELY.sub("", text)) is not None and _MANNER.search(text) is not None
+    return (
+        _OF_ANSWERS.match(_ASKED_POLITELY.sub("", text)) is not None
+        and _MANNER.search(text) is not None
+        and not _SINGLE.search(text)
+    )
 
 
 def _is_own_habit(before: str, order: str) -> bool:

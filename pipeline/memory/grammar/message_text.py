@@ -8,8 +8,8 @@ from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_words
 from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
 from pipeline.memory.languages.profiles import detect_language
-from pipeline.text.english_nouns import HELPERS, KIN
-from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
+from pipeline.text.english_nouns import HELPERS, KIN, is_plural
+from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, third_person, word_set
 
 _OPENING = re.compile(
     r"^(?:(?:hi|hey|hello|hiya|yo|wow|whoa|woah|on another note|speaking of which|in other news|yeah|yea|yep|yes|yup|"
@@ -109,6 +109,7 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         ("rn", r"\brn\b", "right now"),
         ("atm", r"\batm\b", "at the moment"),
         ("cuz", r"\b(?:cuz|cus|bc)\b", "because"),
+        ("bc", r"\b(?:cuz|cus|bc)\b", "because"),
         (
             " may",
             r"\b(of|in|since|until|till|by|last|next|\d(?:st|nd|rd|th)?) may\b(?! (?:be|have|not|well|or)\b)",
@@ -128,9 +129,11 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         ("fave", r"\bfave\b", "favorite"),
         ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]|\d+\b(?!\.)))", _i_am),
         ("its ", r"\bits (?=(?:an?|the|my|our|not|been|just|really|so|me|going|too|now on|now at)\b)", "it's "),
+        ("expecting", r"\bexpecting(?=$|[.!,;]| (?:again|in)\b)", "expecting a baby"),
         ("ive", r"(?<![\w'])ive(?= )", "I've"),
         ("id", r"^id(?= (?:like|love|prefer|rather))", "I'd"),
         ("nt", r"\b(do|does|did|is|are|was|were|have|has|had|wo|ca|could|would|should)nt\b", r"\1n't"),
+        ("hes", r"^(s?he)s\b", r"\1's"),
         (" u", r"\bu\b", "you"),
         ("ur", r"\bur\b", "your"),
         ("pl", r"\bpl[sz]\b", "please"),
@@ -140,6 +143,12 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
     )
 )
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
+_AGREED = re.compile(
+    r"^(?:(?:I|we) )?(?P<did>decided|agreed|settled|arranged|concluded)(?P<whom>(?: with [\w' -]{2,40}?)?) ?: "
+    r"(?=\w+ \w)",
+    re.IGNORECASE,
+)
+"""What was decided, after a colon."""
 _TITLE = re.compile(r"\b(?:dr|prof|mrs?|ms)\. (?=\w)")
 """Titles written small, which the parser would take for the end of a sentence."""
 _VOCATIVE_FIRST = re.compile(r"^(?P<name>[A-Z][a-z]+)(?:, |! ?| (?=I\b|I'|my\b|we\b|we'))")
@@ -289,6 +298,19 @@ _SLIPPED = re.compile(
     re.IGNORECASE,
 )
 """What was put off, and when it is now: `launch slipped, it's June 10 now`."""
+_WE_ARE = re.compile(
+    rf"^we(?:'re| are) (?:now |only |just )?(?P<many>{NUMBER}) (?P<who>people|persons|heads|devs|members)"
+    r"(?P<now> now)?(?=$|[.,;!]| (?:and|since)\b)",
+    re.IGNORECASE,
+)
+_OF_US = re.compile(rf"^there(?:'s| are) (?P<many>{NUMBER}) of us(?=[,:;.]|$)", re.IGNORECASE)
+_NONE_OF_US = re.compile(
+    r"^(?:none of us|no ?(?:body|one) (?:at home|in (?:my|our|the) (?:family|house|household))) (?P<verb>[a-z]+)\b",
+    re.IGNORECASE,
+)
+_SOME_OF = re.compile(
+    rf"^(?P<some>(?:one|two|both|all|none) of )the (?={'|'.join(sorted(filter(is_plural, KIN)))}\b)", re.IGNORECASE
+)
 _DAY_FIRST = re.compile(
     r"^(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)days?)(?=,? (?:I|I'm|we|we're|my|our) )", re.IGNORECASE
 )
@@ -372,6 +394,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
         text = text.lower()
     text = _SMALL_I.sub("I", _ASIDE.sub(" ", text).strip())
     text = _TITLE.sub(lambda match: match[0].capitalize(), text)
+    text = _AGREED.sub(lambda match: f"I {match['did'].lower()}{match['whom']} that ", text)
     folded = text.lower()
     for hint, pattern, written in _SPELLING:
         if hint in folded:
@@ -388,10 +411,11 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _DONE.sub(_had_done, _PROMOTED.sub("I got promoted to ", text))
     text = _TAKEN_OFF.sub(_taken_off, _PUT_ME.sub(r"I'm now \g<where>", text))
     text = _OF_THEMSELVES.sub(r"\g<who>'s", text)
-    text = _DAY_FIRST.sub(lambda match: f"on {match['day'].capitalize()}", text)
-    text = _AND_IT.sub(_and_it, _SLIPPED.sub(_slipped, text))
+    text = _DAY_FIRST.sub(lambda match: f"on {match['day'].capitalize()}", _SOME_OF.sub(r"\g<some>my ", text))
+    text = _NONE_OF_US.sub(_none_of_us, _OF_US.sub(r"our household has \g<many> people", text))
+    text = _AND_IT.sub(_and_it, _SLIPPED.sub(_slipped, _WE_ARE.sub(r"our group has \g<many> \g<who>\g<now>", text)))
     text = _NEW_VALUE.sub(_new_value, text)
-    text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
+    text = _MOVED.sub(_moved, text)
     text = _NAMED_NEXT.sub(_named_next, _COUNTED.sub(r"I have \g<left> now", text))
     text = _STATE_ALONE.sub(
         lambda match: f"I'm {match[0].lower()}", _TOLD.sub(lambda told: "I have " if told["it"] else "", text)
@@ -425,6 +449,17 @@ def _introduced(match: re.Match[str]) -> str:
         return f"I'm called {match['called']}"
     is_speaker = match["me"] or match["here"] or match[0][:1].lower() in "hy"
     return f"I'm {match['name']}" if is_speaker else match[0]
+
+
+def _moved(match: re.Match[str]) -> str:
+    is_figure = match["verb"].lower() in ("raised", "lowered", "increased", "cut", "renamed")
+    verb = "are" if is_plural(match["what"].rpartition(" ")[2].lower()) else "is"
+    return f"{match['what']} {verb} now {'' if is_figure else 'moved to '}{match['value']}"
+
+
+def _none_of_us(match: re.Match[str]) -> str:
+    base = next((base for base in BASES if match["verb"].lower() in (base, third_person(base))), None)
+    return match[0] if base is None else f"we don't {base}"
 
 
 def _own_code(match: re.Match[str]) -> str:

@@ -61,6 +61,7 @@ MONDAY = date(2026, 11, 23)
         ("I'm by the window", []),
         ("launch slipped, it's June 10 now", ["The launch is June 10 now"]),
         ("launch slipped, it's a mess", []),
+        ("we're 6 people now", ["User's group has 6 people now"]),
         ("we're 6 people for dinner", []),
         ("Jana says her favourite colour is purple now", ["Jana's favourite colour is purple now"]),
         ("selling my bike if anyone in Haarlem needs one", ["User is selling their bike"]),

@@ -178,6 +178,18 @@ def test_whose_place_somebody_takes_is_named_or_nothing_is_kept() -> None:
     assert stated("M. Duarte was elected in her place.", PAGE) == []
 
 
+def test_the_same_day_is_the_only_one_named_before() -> None:
+    discourse = Discourse()
+    said = [
+        SaidSentence(sentence, NOTE, discourse)
+        for sentence in ("I have an interview at Siemens on Thursday.", "My dog Biscuit has surgery the same day.")
+    ]
+    assert [fact.text for facts in detect_facts(said) for fact in facts] == [
+        "User has an interview at Siemens on 11 May 2023",
+        "User's dog Biscuit has surgery on 11 May 2023",
+    ]
+
+
 def test_a_reason_for_a_wish_about_answers_is_left_off() -> None:
     assert stated("oh and keep answers short, i'm reading this on my phone", NOTE) == ["User asks: keep answers short"]
 
