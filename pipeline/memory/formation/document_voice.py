@@ -192,12 +192,15 @@ def _attributed(text: str, said: Utterance, *, is_synced: bool) -> list[Utteranc
     if (speaker := _named_in(text, said)) is not None:
         return [replace(said, speaker=speaker, is_chat=False)]
     title = _HEADING.match(text)
+    is_prose = said.speaker is None and not said.is_chat
     # `Handbook: equipment` above a text looks like a turn.
-    is_text = title is not None and said.speaker is not None if said.is_chat else said.speaker is None
-    if not is_text or not _is_document(text, title, is_synced=is_synced):
+    is_headed = said.speaker is not None and said.is_chat and title is not None and (said.start or 0) < title.end()
+    if not (is_prose or is_headed):
         return [said]
     body = text if title is None else " " * title.end() + text[title.end() :]
-    return parse_thread(body) or [Utterance(TEAM, body, 0)]
+    if _is_document(text, title, is_synced=is_synced):
+        return parse_thread(body) or [Utterance(TEAM, body, 0)]
+    return parse_thread(body) or [Utterance(None, body, 0)] if is_synced else [said]
 
 
 def _is_document(text: str, title: re.Match[str] | None, *, is_synced: bool) -> bool:

@@ -137,6 +137,13 @@ def test_a_title_that_names_a_kind_of_text_is_no_speaker() -> None:
     assert texts("Trip to Crete\nWe fly on 3 July 2026. The hotel is called Elounda.")[0].startswith("User")
 
 
+def test_a_title_is_no_speaker_of_a_long_page_and_a_turn_below_a_title_has_one() -> None:
+    page = "Page: energy\nThe office in Ghent opens at 8. " + "Heat pumps are quiet. " * 40
+    assert not [fact for fact in iter_facts(page, is_synced=True) if "Page" in fact.text]
+    interview = "Interview of May\nAnna: I moved to Riga in 2024."
+    assert [fact.text for fact in iter_facts(interview, is_synced=True)] == ["Anna moved to Riga in 2024"]
+
+
 def test_a_mail_below_a_title_is_its_senders() -> None:
     mail = "Mail: office move\nFrom: Ann Lee\nTo: all\n\nOur office is in the old tram depot from 2 February 2026."
     (fact,) = iter_facts(mail, is_synced=True)
