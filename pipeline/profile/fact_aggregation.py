@@ -20,9 +20,10 @@ _MIN_SHARED_PREFIX_WORDS = 2
 """Words that two facts must share at the beginning before one can be a detailed form of the other."""
 _SUBJECT = r"[A-Z][\w'-]*(?: [A-Z][\w'-]*){0,2}"
 _FRAME = re.compile(
-    rf"^(?P<frame>{_SUBJECT} (?:really )?(?:likes|loves|enjoys|prefers|dislikes|hates|speaks|plays|owns|collects|knows|"
-    r"uses|visited|has visited|has been to|wants to visit|studies|practises|practices|is allergic to|is interested in|"
-    r"is learning|is good at|is afraid of|is a fan of|is fond of)) (?P<thing>[\w'.+#-]+(?: [\w'.+#-]+){0,3})\.?$"
+    rf"^(?P<frame>{_SUBJECT} (?:really )?(?:likes|loves|enjoys|prefers|dislikes|hates|speaks|plays|owns|"
+    r"collects|knows|uses|visited|has visited|has been to|wants to visit|studies|practises|practices|"
+    r"is allergic to|is interested in|is learning|is good at|is afraid of|is a fan of|is fond of))"
+    r" (?P<thing>[\w'.+#-]+(?: [\w'.+#-]+){0,3})\.?$"
 )
 _CLAUSE_WORDS = frozenset(
     {

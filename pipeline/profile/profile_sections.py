@@ -28,18 +28,24 @@ MAX_WORTH = 15
 MAX_COUNTED_SOURCES = 31
 """Sources counted in a fact's priority."""
 _IDENTITY = re.compile(
-    r"^(?:\S+ ){1,4}?(?:is called|name is|is named|goes by|asks:|wants to be called|(?:now |currently )?(?:lives|is "
-    r"based|resides) in|(?:now |currently )?works (?:at|as|for)|is (?:a|an) [\w ]+ (?:at|by profession)|is from|was "
-    r"born|comes from|grew up|is (?:now )?married|is (?:[\w'-]+, )?\d+\b|turned \d+|is (?:severely )?(?:allergic|"
-    r"vegetarian|vegan|diabetic|\w+[- ]intolerant|intolerant)|can't (?:eat|have)|doesn't eat|has (?:asthma|diabetes|"
-    r"epilepsy)|has been an? [\w ]+ (?:at|in|for)|has (?:a|an|two|three|four|\d+) (?:\w+ )?(?:sons?|daughters?|kids?|"
-    r"children|wife|husband|partner|girlfriend|boyfriend)|birthday is|'s (?:name|birthday|age|job) is)\b"
+    r"^(?:\S+ ){1,4}?(?:is called|name is|is named|goes by|asks:|wants to be called|"
+    r"(?:now |currently )?(?:lives|is based|resides) in|"
+    r"(?:now |currently )?works (?:at|as|for)|is (?:a|an) [\w ]+ (?:at|by profession)|is from|was born|"
+    r"comes from|grew up|is (?:now )?married|is (?:[\w'-]+, )?\d+\b|"
+    r"turned \d+|is (?:severely )?(?:allergic|vegetarian|vegan|"
+    r"diabetic|"
+    r"\w+[- ]intolerant|intolerant)|can't (?:eat|have)|doesn't eat|has (?:asthma|diabetes|epilepsy)|"
+    r"has been an? [\w ]+ (?:at|in|for)|has (?:a|an|two|three|four|\d+) (?:\w+ )?(?:"
+    r"sons?|daughters?|kids?|children|wife|husband|"
+    r"partner|girlfriend|boyfriend)|"
+    r"birthday is|'s (?:name|birthday|age|job) is)\b"
 )
 """Statements of identity, shown regardless of age."""
 _SIMPLE_STATEMENT = re.compile(
-    r"^[A-Z][\w'-]*(?: [A-Z][\w'-]*){0,2} (?:is (?:a|an|the|allergic to|afraid of|married to|learning|good at)|never|"
-    r"(?:really )?(?:likes|loves|enjoys|prefers|dislikes|hates|speaks|plays|owns|has|collects|knows|uses)|studies|"
-    r"studied|drives|eats|drinks|doesn't (?:like|eat|drink|have)) "
+    r"^[A-Z][\w'-]*(?: [A-Z][\w'-]*){0,2} (?:"
+    r"is (?:a|an|the|allergic to|afraid of|married to|learning|good at)|never|"
+    r"(?:really )?(?:likes|loves|enjoys|prefers|dislikes|hates|speaks|plays|owns|has|collects|knows|uses)|"
+    r"studies|studied|drives|eats|drinks|doesn't (?:like|eat|drink|have)) "
 )
 """Plain statements of what somebody is, has, likes or can do…"""
 _MAX_SIMPLE_STATEMENT_WORDS = 12

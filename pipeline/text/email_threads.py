@@ -15,7 +15,8 @@ _FROM = r"(?:From|De|Von|Da|Van|Fra|Fr\u00e5n|Od)"
 _SENT = r"(?:Sent|Date|Gesendet|Datum|Envoy\u00e9|Enviado|Fecha|Data|Inviato|Verzonden)"
 _FIELD = (
     rf"(?:{_FROM}|{_SENT}|To|Cc|Bcc|Reply-To|Subject|Attachments|\u00c0|A|An|Para|Aan|Pour|Objet|Betreff|Asunto|"
-    r"Assunto|Oggetto|Onderwerp)"
+    rf"Assunto|"
+    r"Oggetto|Onderwerp)"
 )
 _ANY_FIELD = (
     rf"(?:{_FIELD}|Received|Organi[sz]ation|Sender|Importance|Priority|References|[A-Z][A-Za-z]*(?:-[A-Za-z\d]+)+)"
@@ -58,18 +59,21 @@ _QUOTED = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _ADDRESSED = re.compile(rf"^(?:{_ANY_FIELD}: [^\n]*\n?)+", re.MULTILINE)
 _SIGNED = re.compile(
     r"^(?:-- ?|_{3,}|(?:best|kind|warm)(?: regards| wishes)?,?|regards,?|cheers,?|thanks,?|thank you,?|sincerely,?|"
-    r"yours,?|sent from my [^\n]{1,40}|(?:(?:mit|viele|liebe|beste|herzliche|freundlichen?|sch\u00f6ne) "
-    r")+gr\u00fc(?:\u00dfen?|ssen?)(?: aus \w+)?,?|(?:bien )?cordialement,?|bisous,?|amiti\u00e9s,?|(?:un )?saludos?,?|"
-    r"un abrazo,?|besos,?|atentamente,?|(?:com os melhores )?cumprimentos,?|(?:um )?abra\u00e7os?,?|(?:muito "
-    r")?obrigad[oa],?|(?:cordiali )?saluti,?|(?:met )?(?:vriendelijke )?groet(?:en|jes)?,?|(?:lots of |much )?love,?|"
-    r"(?:yours )?(?:sincerely|faithfully|truly),?|(?:with )?(?:many |best |kind |warm )?(?:regards|wishes),?|take "
-    r"care,?|xx?o?x?,?)[ \t]*$",
+    r"yours,?|sent from my [^\n]{1,40}|(?:(?:mit|viele|liebe|beste|herzliche|freundlichen?|"
+    r"sch\u00f6ne) )+gr\u00fc(?:\u00dfen?|ssen?)"
+    r"(?: aus \w+)?,?|(?:bien )?cordialement,?|bisous,?|amiti\u00e9s,?|(?:un )?saludos?,?|un abrazo,?|besos,?|"
+    r"atentamente,?|"
+    r"(?:com os melhores )?cumprimentos,?|(?:um )?abra\u00e7os?,?|(?:muito )?obrigad[oa],?|(?:cordiali )?saluti,?|"
+    r"(?:met )?(?:vriendelijke )?groet(?:en|jes)?,?|(?:lots of |much )?love,?|(?:yours )?(?:sincerely|faithfully|"
+    r"truly),?|"
+    r"(?:with )?(?:many |best |kind |warm )?(?:regards|wishes),?|take care,?|xx?o?x?,?)[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 _SALUTATION = re.compile(
-    r"\s*(?:(?:Subject|Re|Betreff|Objet|Asunto|Assunto|Oggetto)[ \u00a0]?:[^\n]*\n\s*)?(?:Dear|Dearest|Hi|Hello|Hey|"
-    r"Hallo|Liebe[rs]?|Sehr geehrte[rs]?|Bonjour|Ch[e\u00e8]re?|Hola|Querid[oa]s?|Estimad[oa]s?|Ol\u00e1|Prezad[oa]s?|"
-    r"Car[oaie]|Gentile|Ciao|Beste|Lieve|Geachte)\b[^\n.:?]{0,50}[,!]?[ \t]*\n",
+    r"\s*(?:(?:Subject|Re|Betreff|Objet|Asunto|Assunto|Oggetto)[ \u00a0]?:[^\n]*\n\s*)?"
+    r"(?:Dear|Dearest|Hi|Hello|Hey|Hallo|Liebe[rs]?|Sehr geehrte[rs]?|Bonjour|Ch[e\u00e8]re?|Hola|Querid[oa]s?|"
+    r"Estimad[oa]s?|"
+    r"Ol\u00e1|Prezad[oa]s?|Car[oaie]|Gentile|Ciao|Beste|Lieve|Geachte)\b[^\n.:?]{0,50}[,!]?[ \t]*\n",
 )
 _DATED_SALUTATION = re.compile(rf"(?:[^\n.!?]{{0,60}}\d[^\n.!?]{{0,40}}\n){{1,6}}\s*?{_SALUTATION.pattern}")
 """A salutation below an address and a day."""

@@ -7,9 +7,9 @@ from pipeline.text.english_verbs import word_set
 
 _MANY = word_set("several many some any numerous countless various both all")
 _SUCH = english_words("selecting_adjectives")
-_PORTION = re.compile(r"^(?:lots?|plenty|couple|pair|dozens?) of ")
 _POSSESSED = word_set("have drive ride rent keep wear is")
 _CONSUMED = word_set("eat drink smoke take use")
+_PORTION = re.compile(r"^(?:lots?|plenty|couple|pair|dozens?) of ")
 _PLURALS = {"children": "child", "kids": "child", "kid": "child"}
 _NAMED = word_set("named called")
 _GOES_ON = english_words("postmodifiers")

@@ -133,8 +133,9 @@ def _age(match: re.Match[str]) -> Iterable[Attribute | None]:
 
 PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(
-        rf"{WHO} (?:{NOW}lives|is {NOW}(?:all )?(?:living|based|settled)|{NOW}resides|is {NOW}(?:in|at) (?:an?|the|"
-        rf"their) (?:[\w-]+ )?(?:flat|apartment|house|studio|WG|flatshare|dorm|bungalow)) in {PLACE}",
+        rf"{WHO} (?:{NOW}lives|is {NOW}(?:all )?(?:living|based|settled)|{NOW}resides|"
+        rf"is {NOW}(?:in|at) (?:an?|the|their) (?:[\w-]+ )?(?:flat|apartment|house|studio|WG|"
+        rf"flatshare|dorm|bungalow)) in {PLACE}",
         single_attribute("residence"),
         "lives living based resides settled flat apartment house studio wg flatshare dorm bungalow",
     ),
@@ -157,8 +158,9 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "works working employed started got found hired took at",
     ),
     attribute_pattern(
-        rf"{WHO} (?!.* (?:at \d|early\b|late\b))(?:has )?{NOW}(?:(?:left|quit)(?: (?:the|their|his|her) job at)?|"
-        r"resigned from|was (?:fired|laid off) (?:from|by)) (?P<n>[A-Z][\w .&'-]+?)",
+        rf"{WHO} (?!.* (?:at \d|early\b|late\b))(?:has )?{NOW}"
+        r"(?:(?:left|quit)(?: (?:the|their|his|her) job at)?|resigned from|"
+        rf"was (?:fired|laid off) (?:from|by)) (?P<n>[A-Z][\w .&'-]+?)",
         ended_attributes("employer"),
         "left quit resigned fired laid",
     ),
@@ -171,7 +173,8 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "promoted made appointed",
     ),
     attribute_pattern(
-        rf"{WHO} (?:is {NOW}an?|(?:was|has been|got) {NOW}promoted to(?: an?)?) (?P<v>{_RANK}) (?P<x>[\w -]+?)",
+        rf"{WHO} (?:is {NOW}an?|(?:was|has been|got) {NOW}promoted to(?: an?)?) (?P<v>{_RANK}) "
+        r"(?P<x>[\w -]+?)",
         _rank,
         "is promoted",
     ),

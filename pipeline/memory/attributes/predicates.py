@@ -265,7 +265,8 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "cancelled canceled called",
     ),
     attribute_pattern(
-        rf"{WHO} (?:has |have |was |were )?{NOW}(?:switched|changed|migrated|moved|converted) from {OLD} to {_OBJECT}",
+        rf"{WHO} (?:has |have |was |were )?{NOW}(?:switched|changed|migrated|moved|converted) from {OLD} to "
+        rf"{_OBJECT}",
         _switched,
         "switched changed migrated moved converted",
     ),

@@ -82,8 +82,9 @@ def ends_role_play(text: str) -> bool:
 
 
 _OUT_OF_ROLE = re.compile(
-    r"\W*(?:(?:ok(?:ay)?|alright|thanks|haha|lol)\b\W*)*(?:stop|enough|that'?s enough|end (?:of )?(?:the )?(?:game|"
-    r"scene|role|story)|back to (?:reality|normal|real life)|out of character|let'?s stop)\b",
+    r"\W*(?:(?:ok(?:ay)?|alright|thanks|haha|lol)\b\W*)*(?:stop|enough|that'?s enough|"
+    r"end (?:of )?(?:the )?(?:game|scene|role|story)|"
+    r"back to (?:reality|normal|real life)|out of character|let'?s stop)\b",
     re.IGNORECASE,
 )
 

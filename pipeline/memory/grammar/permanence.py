@@ -15,15 +15,16 @@ _NO_ROLE = (
 _STATIC = re.compile(
     r"\b(?:is|isn't|is not) (?:[A-Z]\w+, )?(?:an? |the |not )?(?:\w+ ){0,3}(?:years old|vegetarian|vegan|allergic|"
     r"married|single|divorced|engaged|from|born|based|left-handed|right-handed|fluent|called|named|intolerant|diabetic|"
-    rf"retired|unemployed|self-employed|widowed|bilingual|deaf|blind|colou?rblind|religious|(?!{_NO_ROLE}\b)\w*(?:er|"
-    r"or|ist|ian|ant|ent|nurse|chef|man|woman|dad|mom|mother|father|parent|student|engineer|pilot|artist|coach))\b|"
-    r"\b(?:lives?|works?|speaks?|likes?|loves?|enjoys?|prefers?|hates?|dislikes?|owns?|belongs?|studies|teaches|plays|"
-    r"collects|drives|never eats|doesn't (?:like|eat|drink|speak|live|work|own|have|drive)|can't (?:eat|stand)|"
-    r"supports?)\b|\b(?:favou?rite|name is|blood (?:type|group)|shoe size|birthday|e-?mail|phone|address|hometown|"
-    r"nationality|native language|was born|grew up|(?:has|have) (?:an? |two |three |four |five |\d+ )?(?:\w+ "
+    r"retired|unemployed|self-employed|widowed|bilingual|deaf|blind|colou?rblind|religious|"
+    rf"(?!{_NO_ROLE}\b)\w*(?:er|or|ist|ian|ant|ent|nurse|chef|man|woman|dad|mom|mother|father|parent|"
+    r"student|engineer|pilot|artist|coach))\b|\b(?:lives?|works?|speaks?|likes?|loves?|enjoys?|prefers?|hates?|"
+    r"dislikes?|owns?|belongs?|studies|teaches|plays|collects|drives|never eats|doesn't (?:like|eat|drink|speak|live|"
+    r"work|own|have|drive)|can't (?:eat|stand)|supports?)\b|\b(?:favou?rite|name is|blood (?:type|group)|shoe size|"
+    r"birthday|e-?mail|phone|address|"
+    r"hometown|nationality|native language|was born|grew up|(?:has|have) (?:an? |two |three |four |five |\d+ )?(?:\w+ "
     r"){0,2}(?:kids?|child|children|sons?|daughters?|brothers?|sisters?|siblings?|dogs?|cats?|pets?|twins|degree|"
-    r"allergy|phd|wife|husband|partner|girlfriend|boyfriend))\b|^User is (?:(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)*|"
-    r"\d{1,2})$|\bis (?:an? )?(?:mum|dad|parent) of\b",
+    r"allergy|phd|wife|husband|partner|girlfriend|boyfriend))\b|"
+    r"^User is (?:(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)*|\d{1,2})$|\bis (?:an? )?(?:mum|dad|parent) of\b",
     re.IGNORECASE,
 )
 _RELATIVE = (

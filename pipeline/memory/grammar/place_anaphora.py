@@ -18,8 +18,9 @@ _NO_PLACE = re.compile(
     r"Spanish|Italian|Japanese|Chinese)\b|.*'s$"
 )
 _THERE = re.compile(
-    rf"(?<=\w )(?:(?<=\b)(?P<going>{_REACHED}) )?(?P<there>there)\b(?=(?: (?:too|as|now|since|in|every|again|until|"
-    r"because|and|but|last|this|next|with|when|before|after|often|sometimes|once|twice|already|on)\b)|[.,;!]|$)"
+    rf"(?<=\w )(?:(?<=\b)(?P<going>{_REACHED}) )?(?P<there>there)\b(?=(?: (?:too|as|now|since|in|every|"
+    r"again|until|because|and|but|last|this|next|with|when|before|after|often|sometimes|once|twice|already|"
+    r"on)\b)|[.,;!]|$)"
 )
 _MENTIONED = re.compile(r"\bthere\b")
 _ELSEWHERE = re.compile(

@@ -30,8 +30,8 @@ _STOP = re.compile(
     r"[\u3002\uff01\uff1f\u0964]+[\u300d\u300f\u201d]*"
 )
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s(])(?:[A-Z]|[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|St|Sr|Jr|vs|etc|esp|e\.g|i\.e|cf|No|Inc|Ltd|Co|Corp|approx|Fig|"
-    r"Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K|Fr|Hr|Sra|Dra|Mme|med|bzw|ca|Nr|Str|inkl)$|"
+    r"(?:^|[\s(])(?:[A-Z]|[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|St|Sr|Jr|vs|etc|esp|e\.g|i\.e|cf|No|Inc|Ltd|Co|Corp|approx|Fig|Jan|Feb|Mar|Apr|"
+    r"Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K|Fr|Hr|Sra|Dra|Mme|med|bzw|ca|Nr|Str|inkl)$|"
     r"(?:^|\b(?:to|at|in|near|from|of|de) )st$"
 )
 _ORDINAL = re.compile(

@@ -36,8 +36,9 @@ _OF = re.compile(rf"(?P<whose>{_PERSON})'s {_ROLE} is (?:now )?(?:called |named 
 _IS = re.compile(rf"(?P<who>{_PERSON}) is (?:now )?(?P<whose>{_PERSON})'s {_ROLE}(?: now)?\.?$")
 _PLACE = r"[A-Z][\w'-]*(?: (?:[A-Z][\w'-]*|de|la|del|am|upon))*"
 _LIES = re.compile(
-    rf"(?P<what>{_PLACE}) is (?:a (?:(?:small|large|big|old) )?(?:city|town|village|suburb|municipality) in |(?:the "
-    rf"capital(?: city)?|a district|a borough|a part|a suburb|part) of |in )(?:the )?(?P<where>{_PLACE})\.?$"
+    rf"(?P<what>{_PLACE}) is (?:a (?:(?:small|large|big|old) )?(?:city|town|village|suburb|municipality) in |"
+    rf"(?:the capital(?: city)?|a district|a borough|a part|a suburb|part) of |in )"
+    rf"(?:the )?(?P<where>{_PLACE})\.?$"
 )
 _SEASONS = word_set("spring summer autumn fall winter")
 _WITH_TITLE = re.compile(_TITLE)

@@ -36,9 +36,9 @@ _AFTER_GERUND = re.compile(
 _AFTER_CLITIC = re.compile(r"(?:an?|the|in|on|at|from|called|named|now|not|all|[a-z]+(?:ing|ed))\b", re.IGNORECASE)
 _NEW_VALUE = re.compile(
     r"(?:(?:is|'s|was|got|has been|just|(?=went|rose|dropped|fell)) ?)+(?:now |just |finally |been )*(?:(?:cut|raised|"
-    r"moved|pushed|postponed|delayed|changed|rescheduled|extended|upgraded|lowered|increased|reduced|went|rose|dropped|"
-    r"fell)\b.{0,20}?(?:\d|\bto\b|\buntil\b|\btill\b)|(?:at|on|in|with) [^,]{2,40}? (?:now|instead)\b)|(?:is|'s) "
-    r"(?:now )?(?:at|up to|down to) [$\u20ac\u00a3]?\d"
+    r"moved|pushed|postponed|delayed|changed|rescheduled|extended|upgraded|lowered|increased|reduced|went|rose|dropped|fell)\b.{0,20}?"
+    r"(?:\d|\bto\b|\buntil\b|\btill\b)|(?:at|on|in|with) [^,]{2,40}? (?:now|instead)\b)|"
+    r"(?:is|'s) (?:now )?(?:at|up to|down to) [$\u20ac\u00a3]?\d"
 )
 """A value that is new, or a time, which in a note is of something of the writer's: `budget got cut to 15k`."""
 _MAX_VALUED_WORDS = 2

@@ -27,8 +27,9 @@ _STATED_END = re.compile(
     re.IGNORECASE,
 )
 _DATED_OCCASION = re.compile(
-    r"\b(?:has|have|'s got|is having|are having|will have|is|are|will be|leaves|starts|begins|takes place)\b"
-    rf".*\b{_OCCASION}\b.*?\b{_DAY}|\b{_OCCASION}\b.*\b(?:is|are|will be|leaves|starts|begins|takes place)\b {_DAY}",
+    rf"\b(?:has|have|'s got|is having|are having|will have|is|are|will be|leaves|starts|begins|takes place)\b"
+    rf".*\b{_OCCASION}\b.*?\b{_DAY}|"
+    rf"\b{_OCCASION}\b.*\b(?:is|are|will be|leaves|starts|begins|takes place)\b {_DAY}",
     re.IGNORECASE,
 )
 _TEMPORARY_STATE = re.compile(
