@@ -28,6 +28,7 @@ _STATE = re.compile(
     r"deaf|bilingual)\b[^,]*)$",
     re.IGNORECASE,
 )
+_PARENT = re.compile(r"(?:(?:an?|the|proud) )*(?:mum|mom|dad|mother|father|parent) (?:of|to) \S.*$", re.IGNORECASE)
 _FAMILY = re.compile(
     rf"(?:(?:with|and|has|have|got) )?(?P<had>(?:{NUMBER}|an?) (?:[a-z]+ )?(?:{'|'.join(sorted(KIN))}|sons|daughters|"
     r"brothers|sisters|boys|girls|siblings|rabbits|horses)\b.*)$",
@@ -117,6 +118,7 @@ _AS_ROLE = re.compile(
     re.IGNORECASE,
 )
 """What somebody is, before their point: `as a vegetarian I struggle to get enough protein`."""
+_LONG_AGO = re.compile(r"(?:(?:I|we) (?:\w+ed|was|were|had|used to|went|grew|loved)\b)", re.IGNORECASE)
 
 
 def separate_statements(sentence: str) -> list[str]:
@@ -195,7 +197,7 @@ def _readings(part: str) -> Iterator[str]:
     """Yield what a part says of its speaker, the surest reading first."""
     if (age := _AGE.match(part)) is not None:
         yield f"I'm {age['years']}"
-    if _STATE.match(part):
+    if _PARENT.match(part) or _STATE.match(part):
         yield f"I was {part.lower()[:4]}{part[4:]}" if part[:5].lower() == "born " else f"I'm {part}"
     if _HABIT.match(part):
         yield f"I {part[:1].lower()}{part[1:]}"
@@ -232,7 +234,7 @@ def with_asides(sentence: str) -> list[str]:
     if (before := _REASON_FIRST.match(plain)) is not None:
         return [before["own"], *with_asides(before["rest"])]
     role = _AS_ROLE.search(plain)
-    if role is not None and _is_role(role["role"]):
+    if role is not None and _is_role(role["role"]) and not _LONG_AGO.match(role["rest"]):
         rest = plain[: role.start()].strip(" ,") or role["rest"]
         return [f"I'm {role['role']}", *(with_asides(rest) if rest else [])]
     parts = [sentence]
