@@ -16,6 +16,8 @@ Vector = NDArray[np.float32]
 PackedVectors = NDArray[np.int8]
 """Vectors as they are stored, a row for each (`pipeline.packed_vectors`)."""
 Terms = NDArray[np.uint32]
+RowKind = Literal["chunk", "memory"]
+"""Kinds of rows that a search finds."""
 DocumentStatus = Literal["unknown", "queued", "extracting", "chunking", "embedding", "indexing", "done", "failed"]
 
 

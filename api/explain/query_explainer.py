@@ -20,12 +20,12 @@ from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.point_in_time_index import OmittedCounts, PointInTimeIndex
 from pipeline.index.query_analysis import MAX_QUERY_CHARS
 from pipeline.index.ranking.calibration import calibration_for
-from pipeline.index.ranking.search_request_and_hits import Hit, RowKind, ScoreFactor
+from pipeline.index.ranking.search_request_and_hits import Hit, ScoreFactor
 from pipeline.ports import Clock
 from pipeline.profile.bucket_classifier import effective_buckets
 from pipeline.profile.fact_aggregation import ProfileEntry
 from pipeline.profile.profile_sections import ProfileSnapshot
-from pipeline.rows import DocumentRow, NamespaceRow, OrganizationRow
+from pipeline.rows import DocumentRow, NamespaceRow, OrganizationRow, RowKind
 from pipeline.store import ShardedDocumentTable
 from pipeline.text.query_highlights import matching_spans
 from schemas.base import format_timestamp

@@ -21,12 +21,11 @@ from pipeline.index.ranking.search_request_and_hits import (
     Hit,
     RelatedHit,
     RelatedMemories,
-    RowKind,
     SearchRequest,
 )
 from pipeline.index.segments.document_store import StoredDocument
 from pipeline.ports import Clock, Embedder, MemoryTable, QueryRewriter, Reranker, WordVectors
-from pipeline.rows import MemoryRow, NamespaceRow
+from pipeline.rows import MemoryRow, NamespaceRow, RowKind
 from pipeline.text.event_dates import event_metadata
 from pipeline.text.page_breaks import page_metadata
 from schemas.base import format_timestamp

@@ -16,11 +16,12 @@ from bench.memory.language_model import LlmCallStats, extracted_by
 from bench.memory.memory_recall import BUDGETS, RecallAtCutoffs, build_index, format_means, measure_recall
 from bench.memory.minilm import MiniLM, is_installed
 from bench.recall import DATA
-from pipeline.index.ranking.search_request_and_hits import ALL_KINDS, RowKind
+from pipeline.index.ranking.search_request_and_hits import ALL_KINDS
 from pipeline.memory.formation.rule_based_extraction import extract_facts
 from pipeline.memory.grammar.sentence_splitter import split_sentences
 from pipeline.models import open_embedder
 from pipeline.ports import Embedder
+from pipeline.rows import RowKind
 from pipeline.text.speaker_attribution import parse_utterances
 
 SAME = 0.6

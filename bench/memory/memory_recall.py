@@ -15,10 +15,10 @@ from bench.memory.coverage import Extracted
 from pipeline.columns import chunk_columns, document_columns, memory_columns
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.query_analysis import analyze_query
-from pipeline.index.ranking.search_request_and_hits import Hit, RowKind, SearchRequest
+from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
 from pipeline.parsing.text_splitter import StructuredSplitter
 from pipeline.ports import Embedder
-from pipeline.rows import ChunkRow, MemoryRow
+from pipeline.rows import ChunkRow, MemoryRow, RowKind
 from pipeline.text.analyzer import hash_terms
 from pipeline.text.context_terms import context_expanded_terms
 

@@ -16,7 +16,6 @@ from pipeline.index.ranking.search_request_and_hits import (
     CurrentMemory,
     Hit,
     RelatedMemories,
-    RowKind,
     SearchRequest,
 )
 from pipeline.index.ranking.second_stage_ranking import apply_second_stage
@@ -33,7 +32,7 @@ from pipeline.index.segments.segment_list import (
     live_rows_with_ids,
     memory_parents,
 )
-from pipeline.rows import ChunkColumns, ChunkRow, DocumentColumns, MemoryColumns, Vector
+from pipeline.rows import ChunkColumns, ChunkRow, DocumentColumns, MemoryColumns, RowKind, Vector
 from schemas.filters import FilterExpression
 
 MAX_INLINE_ROWS = 20_000

@@ -26,11 +26,11 @@ from pipeline.index.ranking.ranking_parameters import (
     RESCORE_CANDIDATES,
     SECOND_STAGE_CANDIDATES,
 )
-from pipeline.index.ranking.search_request_and_hits import RowKind, SearchRequest
+from pipeline.index.ranking.search_request_and_hits import SearchRequest
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment import C
 from pipeline.index.segments.segment_list import SegmentView, segment_view
-from pipeline.rows import ChunkColumns
+from pipeline.rows import ChunkColumns, RowKind
 
 
 @dataclass(frozen=True, slots=True)

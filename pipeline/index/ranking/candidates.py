@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate, kth_largest
-from pipeline.index.ranking.search_request_and_hits import RowKind, ScoreExplanation, ScoreFactor
+from pipeline.index.ranking.search_request_and_hits import ScoreExplanation, ScoreFactor
 from pipeline.index.segments.segment_list import SegmentView
-from pipeline.rows import ChunkColumns, MemoryColumns
+from pipeline.rows import ChunkColumns, MemoryColumns, RowKind
 
 AnySegmentView = SegmentView[ChunkColumns] | SegmentView[MemoryColumns]
 Positions = NDArray[np.intp]

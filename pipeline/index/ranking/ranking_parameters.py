@@ -7,6 +7,7 @@ has the effect of each part, decision 0043 the steps.
 
 from collections.abc import Mapping
 
+from pipeline.rows import RowKind
 from pipeline.text.context_terms import OWN_TERM_WEIGHT
 
 # BM25 for short texts: on LoCoMo 0.9 and 0.4 find 62.1 % of the evidence in ten results; the usual 1.2 and
@@ -30,7 +31,7 @@ MULTI_ANSWER_DOCUMENT_FACTOR = 0.3
 LoCoMo 1.5 points more of their evidence is within 2,000 tokens; leave-one-conversation-out training gives
 0 to 0.15 (decision record 0014)."""
 
-SECOND_STAGE_CANDIDATES: Mapping[str, int] = {"chunk": 256, "memory": 128}
+SECOND_STAGE_CANDIDATES: Mapping[RowKind, int] = {"chunk": 256, "memory": 128}
 """Rows that get second-stage ranking. 128 chunks lose 0.2 points of LoCoMo's evidence within 2,000 tokens; 64
 memories find 0.7 points less by themselves."""
 MAX_EXACT_SCORING_ROWS = 4_096

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.index.segments.document_store import StoredDocument
-from pipeline.rows import Vector
+from pipeline.rows import RowKind, Vector
 from schemas.events import RelationKind
 from schemas.filters import FilterExpression
 
-RowKind = Literal["chunk", "memory"]
 ALL_KINDS: tuple[RowKind, ...] = ("chunk", "memory")
 ScoreFactor = Literal[
     "bm25",

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from bench.memory.conversations import Conversation
 from bench.memory.coverage import coverage, extracted, first_mentioned_speaker
 from bench.memory.memory_recall import build_index, measure_recall
-from pipeline.index.ranking.search_request_and_hits import RowKind
 from pipeline.models import open_embedder
+from pipeline.rows import RowKind
 
 
 def by_words(texts: Sequence[str]) -> NDArray[np.float32]:
