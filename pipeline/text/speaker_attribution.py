@@ -312,8 +312,11 @@ def _is_transcript(text: str, turns: list[_Turn]) -> bool:
     # What is listed once each, such as `Files: choose yours`, speaks of the reader.
     spoken = _PERSONAL if max(names.values()) > 1 or len(turns) == 1 else _OWN
     personal = sum(1 for _, start, end, _ in turns if spoken.search(text, start, end))
-    is_stamped = all(_is_stamped(text, start) for _, start, _, _ in turns)
-    if not (personal or is_stamped or _is_exchange([name for name, *_ in turns], text)):
+    if not (
+        personal
+        or all(_is_stamped(text, start) for _, start, _, _ in turns)
+        or _is_exchange([name for name, *_ in turns], text)
+    ):
         return False
     if len(turns) == 1:
         return True
@@ -325,7 +328,7 @@ def _is_exchange(names: list[str], text: str) -> bool:
     is_alternating = any(
         first == third != second for first, second, third in zip(names, names[1:], names[2:], strict=False)
     )
-    return is_alternating and len(names) == sum(map(bool, map(str.strip, text.splitlines())))
+    return is_alternating and len(names) == sum(bool(line.strip()) for line in text.splitlines())
 
 
 def _is_stamped(text: str, said: int) -> bool:

@@ -197,10 +197,13 @@ def _attributed(text: str, said: Utterance, *, is_synced: bool) -> list[Utteranc
     is_headed = said.speaker is not None and said.is_chat and title is not None and (said.start or 0) < title.end()
     if not (is_prose or is_headed):
         return [said]
-    body = text if title is None else " " * title.end() + text[title.end() :]
-    if _is_document(text, title, is_synced=is_synced):
-        return parse_thread(body) or [Utterance(TEAM, body, 0)]
-    return parse_thread(body) or [Utterance(None, body, 0)] if is_synced else [said]
+    speaker = TEAM if _is_document(text, title, is_synced=is_synced) else None
+    if speaker is None and not is_synced:
+        return [said]
+    if title is None:
+        return [Utterance(speaker, text, 0)]
+    body = " " * title.end() + text[title.end() :]
+    return parse_thread(body) or [Utterance(speaker, body, 0)]
 
 
 def _is_document(text: str, title: re.Match[str] | None, *, is_synced: bool) -> bool:
@@ -268,10 +271,10 @@ def is_note(text: str, *, is_synced: bool = False) -> bool:
 
     `is_synced`: a connector brought it, so that it is a journal or it is about other things.
     """
-    sentences = _SENTENCE.findall(text)
-    own = sum(_FIRST.search(sentence) is not None for sentence in sentences)
     if len(text) <= SHORT_TEXT_CHARS and not is_synced:
         return not is_legal(text)
+    sentences = _SENTENCE.findall(text)
+    own = sum(_FIRST.search(sentence) is not None for sentence in sentences)
     least = MIN_FIRST_PERSON_SHARE_OF_SYNCED if is_synced else MIN_FIRST_PERSON_SHARE
     return own >= least * len(sentences) and not is_legal(text)
 

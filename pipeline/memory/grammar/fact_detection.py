@@ -65,10 +65,10 @@ _NO_SENTENCE = re.compile(
     r"(?:[A-Z][\w.-]*(?: \([\w ]+\))?[, ]*)+$|^(?:[A-Z][\w.-]*,? )+[A-Z][\w-]*, [A-Z][\w-]*$"
 )
 """Fields and lists of names in any language."""
+_SAME_DAY = re.compile(r"\b(?:on )?(?:the|that) (?:very )?same day\b")
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 
 
-_SAME_DAY = re.compile(r"\b(?:on )?(?:the|that) (?:very )?same day\b")
 _MEETING = frozenset({"meet", "date", "marry", "visit", "invite", "hire", "miss"})
 _WORTH_OF_ANSWERS = 1.0
 """What being asked for adds to the score of a statement."""
@@ -244,6 +244,11 @@ def _facts_of(
     return facts
 
 
+def _agrees(subject: "Token", person: str | None) -> bool:
+    """Return whether `they` may mean whom was spoken of: more than one."""
+    return subject.lower_ != "they" or (person is not None and is_plural(person.rpartition(" ")[2].lower()))
+
+
 def _remember_day(facts: Sequence[DetectedFact], doc: "Doc", discourse: Discourse) -> None:
     """Keep the only day that a sentence names; forget the earlier one if it names a time that no fact has."""
     ranges = {dated for fact in facts for dated in fact.date_ranges}
@@ -252,11 +257,6 @@ def _remember_day(facts: Sequence[DetectedFact], doc: "Doc", discourse: Discours
         discourse.day = named.first if named.first == named.last else None
     elif ranges or (not facts and any(token.ent_type_ == "DATE" for token in doc)):
         discourse.day = None
-
-
-def _agrees(subject: "Token", person: str | None) -> bool:
-    """Return whether `they` may mean whom was spoken of: more than one."""
-    return subject.lower_ != "they" or (person is not None and is_plural(person.rpartition(" ")[2].lower()))
 
 
 def _without_dangling(clause: Clause, *, has_antecedent: bool) -> Clause:

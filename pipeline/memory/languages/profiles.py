@@ -261,6 +261,7 @@ def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool, 
 
 def _is_worth_minutes(text: str) -> bool:
     """Return whether a sentence of minutes or a document has a time, a number or the name of a person."""
+    # A digit alone numbers an item: only `_FIGURE` tells which ones count.
     names_person = _PERSON.search(text) is not None and len(_SMALL.findall(text)) > text.count(",")
     return _SAYS_MORE.match(text) is not None and (
         names_person or says_time(text) or says_number(_DIGITS.sub("", text)) or _FIGURE.search(text) is not None
