@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -15,6 +16,7 @@ from api.uvicorn_server import listener_url, serve
 from app.container import open_container
 from app.data_directories import ADMIN_KEY_FILE, write_address, write_admin_key
 from app.process_tuning import freeze_startup_objects
+from pipeline.memory.grammar.english_parser import load_parser
 from pipeline.runtime.fair_event_loop import run_in_background_lane
 from pipeline.settings import Settings
 
@@ -64,7 +66,7 @@ async def run_service(
             await serve(
                 app,
                 listener,
-                partial(_announce_address, settings, listener, first_key, echo, serve_api=serve_api),
+                partial(_on_listening, settings, listener, roles, first_key, echo),
                 container.feed.end_streams,
                 log_level=settings.log_level,
                 trusted_proxies=settings.split_list(settings.trusted_proxies),
@@ -121,6 +123,19 @@ async def _run_until_first_ends(*tasks: asyncio.Task[None]) -> None:
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
             raise result
+
+
+def _on_listening(
+    settings: Settings,
+    listener: socket.socket,
+    roles: frozenset[str],
+    first_admin_key: str | None,
+    echo: Callable[[str], None],
+) -> None:
+    _announce_address(settings, listener, first_admin_key, echo, serve_api="api" in roles)
+    if "pipeline" in roles:
+        # Loaded after the start, so that neither the start nor the first message waits seconds for it.
+        threading.Thread(target=load_parser, name="load-parser", daemon=True).start()
 
 
 def _announce_address(

@@ -120,10 +120,10 @@ def _run_forker(address: str) -> NoReturn:
 
     tune_process()
     import app.server_process  # noqa: PLC0415, F401 - as above
-    from pipeline.memory.grammar.english_parser import english_parser  # noqa: PLC0415 - as above
+    from pipeline.memory.grammar.english_parser import load_parser  # noqa: PLC0415 - as above
     from recollect.__main__ import main  # noqa: PLC0415 - as above
 
-    english_parser()
+    load_parser()
     gc.freeze()
     # Nothing of LanceDB is in use yet, which is what it warns of.
     warnings.filterwarnings("ignore", message="lancedb fork support")

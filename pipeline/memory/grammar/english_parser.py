@@ -32,6 +32,12 @@ def english_parser() -> "Language":
     return spacy.load(str(files(_PACKAGE) / _VERSION), exclude=["senter"], disable=COMPONENTS)
 
 
+def load_parser() -> None:
+    """Load the parser, unless it is loaded already, so that the first text need not wait for it."""
+    with _one_at_a_time():
+        _word_classes()
+
+
 @cache
 def _word_classes() -> WordClasses:
     return WordClasses(english_parser())
