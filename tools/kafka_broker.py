@@ -52,6 +52,8 @@ QUICK_PROPERTIES = {
     "broker.heartbeat.interval.ms": "500",
     # Compact within the timeout of a test.
     "log.cleaner.backoff.ms": "200",
+    # Each segment has two indexes, which are filled with zeros to this size; by default to ten times as much.
+    "log.index.size.max.bytes": "1048576",
 }
 """Properties of every broker: nobody waits for what an idle machine does not need."""
 

@@ -35,7 +35,8 @@ async def found_in_object_store(uri: str, options: dict[str, str], words: Iterab
 def _found_among(contents: Iterable[tuple[str, bytes]], words: list[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, data in contents:
-        searched = data.lower().replace(b"\0", b"")
+        # A broker's files end in megabytes of zeros.
+        searched = data.rstrip(b"\0").lower().translate(None, b"\0")
         for word in words:
             if word.encode() in searched and name not in found.get(word, ()):
                 found.setdefault(word, []).append(name)
