@@ -48,6 +48,7 @@ _RELATIVE = re.compile(
 _MOVED_TO = "|".join(
     f"(?<={verb} )to" for verb in ("moved", "pushed", "pushed back", "changed", "shifted", "postponed", "rescheduled")
 )
+_PUT_OFF_TO = re.compile(r"\b(?:moved|pushed|changed|shifted|postponed|rescheduled|delayed|deferred|extended)\b.* to $")
 _BARE_DAY = re.compile(
     rf"\b(?P<before>on|until|till|by|since|coming|arriving|leaving|{_MOVED_TO}) (?P<day>{_DAY})"
     rf"(?P<part> morning| afternoon| evening| night)?\b(?!s|,? (?:the )?(?:\d|{_MONTH}))"
@@ -178,6 +179,8 @@ def _render(match: re.Match[str], words: tuple[str, str]) -> str:
         shown = f"{before + ' ' if before else ''}" + (f"{name}'s" if name.startswith("the ") else f"the {name}")
     elif match["ahead"]:
         shown = f"{preposition} {name}"
+    elif before is None and _PUT_OFF_TO.search(match.string, 0, match.start()) and match["which"] == "next":
+        shown = name
     elif before and before.lower() in {"since", "until", "till", "by", "from", "before", "after", "for"}:
         shown = f"{before} {name}"
     elif before and before.lower() in {"earlier", "late", "later", "early", "about", "around"}:

@@ -47,7 +47,7 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
         return "length"
     if _is_about_everybody(clause) or not words.isdisjoint(_ADDRESSING):
         return "addresses somebody"
-    if _is_unsure(clause, words):
+    if _is_unsure(clause, words) and not (context.is_group and _rules(clause)):
         return "not said for sure"
     if clause.tokens[0].tag_ in ("WRB", "WP", "WDT") or _is_inverted(clause):
         return "a question"
@@ -137,6 +137,26 @@ def _is_unsure(clause: Clause, words: set[str]) -> bool:
     ) or _is_opinion(clause)
 
 
+def _rules(clause: Clause) -> bool:
+    """Return whether a document says what must or may be done, and not what perhaps happens: `prices may rise`."""
+    modals = {helper.lower_ for helper in auxiliaries(clause.head) if helper.tag_ == "MD"}
+    others = {token.lower_ for token in clause.tokens} - modals
+    if not others.isdisjoint(_UNSURE) or any(helper.lemma_ == "have" for helper in auxiliaries(clause.head)):
+        return False
+    is_bound = any(child.dep_ == "neg" or child.lower_ == "only" for child in clause.head.children)
+    return modals <= {"must", "shall"} or (modals == {"may"} and (is_bound or _may_be_allowed(clause.subject)))
+
+
+def _may_be_allowed(subject: "Token") -> bool:
+    """Return whether a subject is people, who can be allowed something."""
+    lemma = subject.lemma_.lower()
+    return lemma in HUMAN | _COUNTED_PEOPLE | _PARTIES or lemma.endswith(("ee", "er", "or", "ant", "ist"))
+
+
+_PARTIES = word_set("party member staff guest pupil patient resident client customer parent team")
+"""Who is allowed something by a rule."""
+
+
 def _is_inverted(clause: Clause) -> bool:
     """Return whether the verb comes before its subject."""
     finite = next(iter(auxiliaries(clause.head)), clause.head)
@@ -199,6 +219,8 @@ def _stands_alone(token: "Token") -> bool:
     if token.tag_ == "WDT" and token.head.dep_ == "relcl":
         return False  # `a van that I converted`
     if word == "that":
+        if any(child.lower_ == "of" for child in token.children):
+            return False  # `the law is that of Finland`
         return token.dep_ not in ("mark", "det", "nsubj") or (token.dep_ == "nsubj" and token.head.dep_ != "relcl")
     if word in ("one", "ones"):
         parts = {child.lower_ for child in token.children}

@@ -80,12 +80,68 @@ def worth(clause: Clause, context: SpeakerContext) -> Worth:
     found += _detail_scores(clause, context)
     if context.is_note:
         found.append((1.0, "a note"))
+        if context.is_group and is_record(clause):
+            found.append((max(0.0, DEFAULT_MIN_WORTH - sum(score for score, _ in found)), "a record"))
     elif context.is_speech and _is_lasting_remark(clause):
         found.append((2.0, "lasts"))
     elif context.is_speech and (stated := sum(score for score, _ in found)) >= _MIN_BEFORE_REMARKS:
         remarks = _remark_scores(clause)
         found += [(1.0, "a plain fact")] if stated >= _MIN_PLAIN and _is_plain(clause, context, remarks) else remarks
     return Worth(sum(score for score, _ in found), tuple(f"{why} {score:+g}" for score, why in found if score))
+
+
+def is_record(clause: Clause) -> bool:
+    """Return whether a clause of a document states something specific of a thing: a rule, number, date or name.
+
+    Only where the writer means to keep it: `Refunds go out within five days`, not `Great teams are built on trust`.
+    """
+    head, subject = clause.head, clause.subject
+    if subject.pos_ not in ("NOUN", "PROPN", "NUM") and subject.tag_ != "VBG":
+        return False
+    if subject.lower_ in _UNNAMED or not _is_finite(head) or head.lemma_.lower() in _OPINIONS:
+        return False
+    words = (*clause.subject.subtree, *clause.tokens)
+    if any(_points(token) or token.lower_ in _TOLD for token in words) or _judges(head):
+        return False
+    is_rule = any(token.lower_ in _RULES for token in clause.tokens) or _is_ruled(head)
+    is_activity = subject.tag_ == "VBG" and not any(subject.children)
+    return is_rule or (not is_activity and any(_is_specific(token, subject) for token in words))
+
+
+_RULES = english_words("rule_words")
+_UNNAMED = english_words("unnamed_subjects")
+_OPINIONS = english_words("verbs_of_opinion")
+_TOLD = word_set("then thus therefore me us you your i we our my figure table section chapter appendix")
+"""Words that speak to a reader, or point to another place of a text."""
+_MODALS = word_set("must shall may")
+_PRESENT = word_set("today now nowadays currently day days time times year years week month one")
+"""What is no time or number by itself."""
+
+
+def _is_finite(head: "Token") -> bool:
+    return head.tag_ in ("VBZ", "VBP", "VBD") or any(
+        helper.tag_ in ("VBZ", "VBP", "VBD") or helper.lower_ in _MODALS | {"will"} for helper in auxiliaries(head)
+    )
+
+
+def _judges(head: "Token") -> bool:
+    said = [child for child in head.children if child.dep_ in ("attr", "acomp", "oprd")]
+    return any(word.lemma_.lower() in _EVALUATIONS or word.tag_ == "JJS" for word in said)
+
+
+def _is_ruled(head: "Token") -> bool:
+    """Return whether a thing has to be done, or must not: `samples must not be frozen`."""
+    is_bound = any(child.dep_ in ("auxpass", "neg") or child.lower_ == "only" for child in head.children)
+    return is_bound and any(helper.lower_ in _MODALS for helper in auxiliaries(head))
+
+
+def _is_specific(token: "Token", subject: "Token") -> bool:
+    """Return whether a word names or counts something, beside the subject itself."""
+    if token.lower_ in _PRESENT:
+        return False
+    if token.like_num or token.tag_ == "CD":
+        return True
+    return token != subject and (token.pos_ == "PROPN" or token.ent_type_ in _NAMES | _QUANTITIES)
 
 
 def _predicate_score(clause: Clause) -> tuple[float, str]:

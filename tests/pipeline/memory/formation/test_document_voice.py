@@ -1,5 +1,7 @@
 """Facts about the user come from what the user says, not from what a message shows or a file holds."""
 
+from datetime import date
+
 import pytest
 
 from pipeline.memory.formation.document_voice import find_passages
@@ -105,6 +107,46 @@ def test_a_page_that_a_connector_brought_tells_of_its_matter_and_its_we_is_a_tea
         "The team replaces RabbitMQ with NATS JetStream",
         "The contract ends in March 2028",
     ]
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "Refunds go out within five working days",
+        "Subletting is allowed with written consent",
+        "Employees in Zurich may claim up to 180 francs a night",
+        "Samples must not be frozen",
+        "Fuel cards are handed out by Agnieszka",
+        "Certificates are renewed thirty days before they expire",
+        "Rate limits are 100 requests a minute",
+    ],
+)
+def test_a_short_page_states_its_rules_numbers_dates_and_names(fact: str) -> None:
+    assert [found.text for found in iter_facts(f"Policy\n{fact}.", is_synced=True)] == [fact]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The meeting may be moved to Friday",
+        "Prices may rise by 5 percent",
+        "There must be a leak in room 4",
+        "Great teams are built on trust",
+        "Sharing makes ideas grow",
+        "Figure 4 shows the budget",
+        "Many people visit Paris in May",
+        "The weather was great on Sunday",
+        "Customers must feel welcome",
+        "Each generation must find its own way",
+    ],
+)
+def test_a_short_page_states_nothing_in_general_or_unsure(sentence: str) -> None:
+    assert list(iter_facts(f"Policy\n{sentence}.", is_synced=True)) == []
+
+
+def test_what_a_page_postponed_is_postponed_to_a_year() -> None:
+    (fact,) = iter_facts("Roadmap\nWe postponed dark mode to next year.", date(2026, 11, 27), is_synced=True)
+    assert fact.text == "The team postponed dark mode to 2027"
 
 
 @pytest.mark.parametrize(
