@@ -10,9 +10,9 @@ name what the sentence before is about; `light`: verbs and other words that two 
 the same; `points`: pronouns of what was said before; `years`: the word after an age; `home` and `job`: where somebody
 lives, and that they work; `ended`, `moved`, `new_job`, `altered`, `begun` and `corrects`: what is over or has changed;
 `past`, `planned` and `denied`: what was, will be or is not so; `answers` and `always`: what an assistant does, and that
-it is for every answer; `before_places`: prepositions before the name of a
-place; `common`: words by which the language is told from English, where the letters do not. `has_spaces = false`: words
-are found within others.
+it is for every answer; `rules`: what a document says is allowed, due or free; `before_places`: prepositions before the
+name of a place; `common`: words by which the language is told from English, where the letters do not.
+`has_spaces = false`: words are found within others.
 """
 
 import re
@@ -53,6 +53,8 @@ _PERSON = re.compile(
     r"[^\W\d_a-z]\w|\w,? [^\W\d_a-z][^\W\d_]+ [^\W\d_a-z][^\W\d_]|\w(?:\u3055\u3093|\u6c0f)"
 )
 """A form of address with a name, or two words of a name within a sentence."""
+_NAME_WITHIN = re.compile(r"[^\W\d_]\w+ (?:[a-z\u00e0-\u00ff]+ )+[^\W\d_a-z][^\W\d_]{2,}")
+"""A name after two words at least, where nouns have small letters."""
 _SMALL = re.compile(r"\b[a-z\u00e0-\u00ff]+\b|[\u3040-\u30ff]{2}")
 """Words of which a list of names has none."""
 _PREPOSITION_CHARS = 2
@@ -245,7 +247,7 @@ def _names_speaker(profile: LanguageProfile, text: str) -> bool:
 def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool, is_minutes: bool = False) -> bool:
     """Return whether a non-English sentence states something about its speaker, or in a note what has changed.
 
-    In minutes also what has a time, a number or the name of a person.
+    In minutes also what has a time, a number, a rule or a name.
     """
     plain = text.rstrip(_END)
     least = MIN_SENTENCE_CHARS if plain.isascii() else _MIN_CJK_SENTENCE_CHARS
@@ -255,16 +257,23 @@ def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool, 
         return False
     is_own = profile.own.search(plain) is not None
     is_noted = is_note and (has_change_word(plain) or tells_of_own(plain) or _names_own(plain))
-    is_noted = is_noted or (is_minutes and _is_worth_minutes(plain))
+    has_names = is_minutes and profile is not _profiles()["de"] and _NAME_WITHIN.search(plain) is not None
+    is_noted = is_noted or has_names or (is_minutes and _is_worth_minutes(plain))
     return (is_own or is_noted) and profile.hedges.search(plain) is None
 
 
 def _is_worth_minutes(text: str) -> bool:
-    """Return whether a sentence of minutes or a document has a time, a number or the name of a person."""
+    """Return whether a sentence of minutes or a document has a time, a number, a rule or the name of a person."""
+    if text.lower() == text.upper() and text.isascii():
+        return False  # the digits of a phone number
     # A digit alone numbers an item: only `_FIGURE` tells which ones count.
     names_person = _PERSON.search(text) is not None and len(_SMALL.findall(text)) > text.count(",")
     return _SAYS_MORE.match(text) is not None and (
-        names_person or says_time(text) or says_number(_DIGITS.sub("", text)) or _FIGURE.search(text) is not None
+        names_person
+        or words_of_all("rules").search(text) is not None
+        or says_time(text)
+        or says_number(_DIGITS.sub("", text))
+        or _FIGURE.search(text) is not None
     )
 
 

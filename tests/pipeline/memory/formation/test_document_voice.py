@@ -162,6 +162,26 @@ def test_a_page_in_another_language_says_who_somebody_is_and_is_not_said_by_the_
     assert [found.text for found in iter_facts(page, is_synced=True)] == [fact]
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Grillen auf dem Balkon ist verboten",
+        "Les badges doivent \u00eatre rendus \u00e0 l'accueil",
+        "Est\u00e1 prohibido aparcar motos en el patio",
+        "Huisdieren zijn niet toegestaan",
+        "Bezoekers melden zich bij Joost",
+        "\u98f2\u98df\u306f\u7981\u6b62\u3067\u3059",
+    ],
+)
+def test_a_page_in_another_language_states_its_rules_and_names(rule: str) -> None:
+    assert [found.text for found in iter_facts(f"Info 2\n{rule}.", is_synced=True)] == [rule]
+
+
+def test_the_digits_of_a_phone_number_are_no_fact_of_a_page() -> None:
+    page = "Hausordnung\nHausmeister: Herr Dogan, Tel. 0711 4488. Das Tor ist bis 22 Uhr offen."
+    assert [found.text for found in iter_facts(page, is_synced=True)] == ["Das Tor ist bis 22 Uhr offen"]
+
+
 def test_names_alone_are_no_fact_of_a_page() -> None:
     assert list(iter_facts("Atelier\nMme Delvaux, M. Nkunda, Bram.", is_synced=True)) == []
 
