@@ -24,8 +24,10 @@ PairSet = Literal[
     "typed_locked",
     "turns_open",
     "turns_locked",
+    "daily_open",
+    "daily_locked",
 ]
-"""Seven sets in two halves, six of them of many kinds and languages, and two written in minutes after the rules."""
+"""Eight sets in two halves, seven of them of many kinds and languages, and two written in minutes after the rules."""
 _ENDING = {"= replaces", "= ends", "= corrects"}
 
 
