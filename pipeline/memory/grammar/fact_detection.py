@@ -17,7 +17,7 @@ from pipeline.memory.grammar.place_anaphora import resolve_there
 from pipeline.memory.grammar.refusals import dangling, is_object_of, refusal
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import Referents, render_clause
-from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, Worth, worth
+from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, Worth, is_misread_record, worth
 from pipeline.memory.languages.profiles import (
     QUESTION_MARK,
     LanguageProfile,
@@ -170,7 +170,16 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
     facts = _facts_of(doc, said.context, said.discourse, least, is_question=is_question)
     if not facts and not is_question and said.context.is_speech and (own := _IDENTITY.match(text)) is not None:
         facts = [_identity(own, said.context)]
+    # A heading has no full stop.
+    if not facts and said.context.is_group and said.text.endswith(".") and not find_clauses(doc):
+        return [_record(said)] if is_misread_record(doc) else []
     return facts
+
+
+def _record(said: SaidSentence) -> DetectedFact:
+    """Return a sentence of a document as it stands."""
+    dates = resolve_dates(said.text.rstrip(_END), said.context.reference_date_for(is_first_person=False))
+    return DetectedFact(dates.text, is_static(dates.text), dates.date_ranges)
 
 
 def _identity(own: re.Match[str], context: SpeakerContext) -> DetectedFact:

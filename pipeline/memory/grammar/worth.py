@@ -8,10 +8,10 @@ from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, is_firs
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_words
 from pipeline.text.english_nouns import BODY, HELPERS, KIN, PARENTS, PETS
-from pipeline.text.english_verbs import is_gerund, word_set
+from pipeline.text.english_verbs import is_gerund, is_third_person, word_set
 
 if TYPE_CHECKING:
-    from spacy.tokens import Token
+    from spacy.tokens import Doc, Token
 
 DEFAULT_MIN_WORTH = 3.5
 """Score from which a clause becomes a memory."""
@@ -108,6 +108,19 @@ def is_record(clause: Clause) -> bool:
     return is_rule or (not is_activity and any(_is_specific(token, subject) for token in words))
 
 
+def is_misread_record(doc: "Doc") -> bool:
+    """Return whether a sentence without a clause is a record, its verb read as a noun: `The bus leaves at 7.15.`"""
+    verb = next((token for token in doc[1:-1] if token.tag_ == "NNS" and is_third_person(token.lower_)), None)
+    if verb is None or doc[0].lower_ in _UNNAMED or verb.nbor(-1).tag_ not in _BEFORE_VERBS:
+        return False
+    is_told = any(token.lower_ in _TOLD or _points(token) for token in doc)
+    return (
+        verb.nbor().dep_ in _AFTER_VERBS and not is_told and any(_is_specific(token, verb) for token in doc[verb.i :])
+    )
+
+
+_BEFORE_VERBS = frozenset({"NN", "NNP", "NNPS", "VBG"})
+_AFTER_VERBS = frozenset({"prep", "prt", "advmod"})
 _RULES = english_words("rule_words")
 _UNNAMED = english_words("unnamed_subjects")
 _OPINIONS = english_words("verbs_of_opinion")

@@ -119,6 +119,9 @@ def test_a_page_that_a_connector_brought_tells_of_its_matter_and_its_we_is_a_tea
         "Fuel cards are handed out by Agnieszka",
         "Certificates are renewed thirty days before they expire",
         "Rate limits are 100 requests a minute",
+        "The contract with Adyen runs until March 2028",
+        "Offline mode ships in October",
+        "The bus to Malm\u00f6 leaves at 7.15 on Saturday",
     ],
 )
 def test_a_short_page_states_its_rules_numbers_dates_and_names(fact: str) -> None:
@@ -138,6 +141,8 @@ def test_a_short_page_states_its_rules_numbers_dates_and_names(fact: str) -> Non
         "The weather was great on Sunday",
         "Customers must feel welcome",
         "Each generation must find its own way",
+        "Office hours in Room 118",
+        "The reviews of our users in March",
     ],
 )
 def test_a_short_page_states_nothing_in_general_or_unsure(sentence: str) -> None:
