@@ -171,7 +171,7 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
     if not facts and not is_question and said.context.is_speech and (own := _IDENTITY.match(text)) is not None:
         facts = [_identity(own, said.context)]
     # A heading has no full stop.
-    if not facts and said.context.is_group and said.text.endswith(".") and not find_clauses(doc):
+    if not facts and said.context.is_written and said.text.endswith(".") and not find_clauses(doc):
         return [_record(said)] if is_misread_record(doc) else []
     return facts
 

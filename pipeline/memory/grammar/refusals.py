@@ -47,7 +47,7 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
         return "length"
     if _is_about_everybody(clause) or not words.isdisjoint(_ADDRESSING):
         return "addresses somebody"
-    if _is_unsure(clause, words) and not (context.is_group and _rules(clause)):
+    if _is_unsure(clause, words) and not (context.is_written and _rules(clause)):
         return "not said for sure"
     if clause.tokens[0].tag_ in ("WRB", "WP", "WDT") or _is_inverted(clause):
         return "a question"

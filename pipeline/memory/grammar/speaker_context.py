@@ -32,6 +32,11 @@ class SpeakerContext:
         return self.speaker == TEAM
 
     @property
+    def is_written(self) -> bool:
+        """True if a page, minutes or somebody's mail tell it, in sentences that are meant to be kept."""
+        return self.is_group or (self.is_note and self.speaker is not None and not self.is_chat)
+
+    @property
     def speaker_name(self) -> str:
         """The name that replaces `I`."""
         return self.speaker or DEFAULT_SPEAKER

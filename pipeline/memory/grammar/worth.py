@@ -80,7 +80,7 @@ def worth(clause: Clause, context: SpeakerContext) -> Worth:
     found += _detail_scores(clause, context)
     if context.is_note:
         found.append((1.0, "a note"))
-        if context.is_group and is_record(clause):
+        if context.is_written and is_record(clause):
             found.append((max(0.0, DEFAULT_MIN_WORTH - sum(score for score, _ in found)), "a record"))
     elif context.is_speech and _is_lasting_remark(clause):
         found.append((2.0, "lasts"))

@@ -217,6 +217,11 @@ def test_a_mail_below_a_title_is_its_senders() -> None:
     assert fact.text.startswith("Ann Lee's office is in the old tram depot")
 
 
+def test_a_mail_states_its_rules_and_numbers() -> None:
+    mail = "From: Coach Reyes\nTo: parents\n\nEvery player brings two water bottles. Reviewers love the new hall."
+    assert [fact.text for fact in iter_facts(mail, is_synced=True)] == ["Every player brings two water bottles"]
+
+
 def test_a_note_to_the_service_may_speak_of_the_user() -> None:
     (fact,) = iter_facts("The user lives in Porto.")
     assert (fact.text, fact.in_profile) == ("The user lives in Porto", True)
