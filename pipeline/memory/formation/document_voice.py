@@ -55,11 +55,12 @@ _THIRD = {"are": "is", "have": "has", "will": "will", "re": "is", "ve": "has", "
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """An utterance, whether its speaker speaks of themselves, and to whom, in a letter."""
+    """An utterance, whether its speaker speaks of themselves, to whom, in a letter, and the title of a team's page."""
 
     utterance: Utterance
     is_speech: bool
     addressee: str | None = None
+    title: str = ""
 
     def with_addressee(self, sentence: str) -> str:
         """Return a sentence of a letter with its addressee by name.
@@ -169,7 +170,15 @@ def find_passages(text: str, document_type: str = "text", *, is_synced: bool = F
         if letter is not None and utterance.speaker is None and not _FIRST.search(utterance.text):
             is_speech = False
         spoken = replace(utterance, text=blank_pasted(utterance.text)) if is_speech else utterance
-        yield Passage(spoken, is_speech, None if letter is None else letter["who"])
+        yield Passage(spoken, is_speech, None if letter is None else letter["who"], _title(text, utterance))
+
+
+def _title(text: str, said: Utterance) -> str:
+    """Return the title that was taken from above what a team's page says."""
+    if said.speaker != TEAM or said.start is None:
+        return ""
+    begin = len(said.text) - len(said.text.lstrip())
+    return text[said.start : said.start + begin].strip(" \n#*_")
 
 
 def _named_in(text: str, said: Utterance) -> str | None:

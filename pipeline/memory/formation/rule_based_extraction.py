@@ -170,7 +170,8 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
             tasks = assigned(said)
         separate = tasks or ([] if answers or not passage.is_speech else separate_statements(said))
         for text in answers or separate or (_statements(said) if passage.is_speech else [said]):
-            yield _Spoken(SaidSentence(text, context, discourse, is_answer=bool(answers)), start, end)
+            said_now = SaidSentence(text, context, discourse, is_answer=bool(answers), title=passage.title)
+            yield _Spoken(said_now, start, end)
         asked = ""
 
 

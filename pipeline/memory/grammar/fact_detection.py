@@ -11,7 +11,7 @@ from pipeline.memory.grammar.english_parser import parsed
 from pipeline.memory.grammar.instructions import split_instruction
 from pipeline.memory.grammar.message_text import normalize_message, with_patient
 from pipeline.memory.grammar.opening_names import restore_name
-from pipeline.memory.grammar.own_fields import own_field
+from pipeline.memory.grammar.own_fields import own_field, titled_field
 from pipeline.memory.grammar.permanence import is_static
 from pipeline.memory.grammar.place_anaphora import resolve_there
 from pipeline.memory.grammar.refusals import dangling, is_object_of, refusal
@@ -99,12 +99,13 @@ class Discourse:
 
 @dataclass(frozen=True, slots=True)
 class SaidSentence:
-    """A sentence with its speaker, in a discourse; `is_answer`: an assistant asked for it."""
+    """A sentence with its speaker, in a discourse; `is_answer`: an assistant asked for it; `title`: of its document."""
 
     text: str
     context: SpeakerContext
     discourse: Discourse
     is_answer: bool = False
+    title: str = ""
 
 
 def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_MIN_WORTH) -> list[list[DetectedFact]]:
@@ -133,6 +134,8 @@ def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_M
 def _stated_as_such(said: SaidSentence, text: str) -> tuple[str, DetectedFact | None]:
     """Return a field of the user, or what the user asks of every answer, and the sentence without it."""
     context = said.context
+    if (stated := titled_field(said.text, said.title)) is not None:
+        return "", DetectedFact(stated, is_static=True)
     if not context.is_speech or context.is_chat > (context.speaker is None):
         return text, None
     if (stated := own_field(said.text, said.context.speaker_name)) is not None:

@@ -12,6 +12,14 @@ _FIELD = re.compile(
     r"(?P<value>(?=\S*\w)[^:?\n]{1,70}(?::\d\d[^:?\n]{0,40})?)$"
 )
 _SENTENCE = re.compile(r"\b(?:is|are|was|were|has|have|will|can|please|you|your|TODO|TBD|n/?a)\b|[{}<>\[\]\\|=]")
+_TITLED = re.compile(
+    r"^\W{0,3}(?!(?:date|subject|from|to|cc|re|present|attend\w+|participants|version|page|status|note)\b)"
+    r"(?P<key>[^\W\d_][^\W\d_]+(?: [^\W\d_]+){0,2})[*_]{0,2} ?:[*_]{0,2} +(?P<value>(?-i:[^\W\d_a-z][\w'&-]*\.?(?: "
+    r"(?:de|da|van|of|and|&|[^\W\d_a-z][\w'&-]*\.?))+)|\d[\d.,]* ?(?:[^\W\d_]+|[%$\u20ac\u00a3])(?: [\w ]{2,30})?)"
+    r"(?:, (?-i:[A-Z])\w+)?\W*$",
+    re.IGNORECASE,
+)
+"""A field of a document whose value is a name of several words, or an amount."""
 _NOTHING = re.compile(r"(?:none|no|nothing|-)\W*$", re.IGNORECASE)
 _OF_WHOM = re.compile(
     r"\W*(?:Patient|Tenant|Employee|Applicant|Passenger|Guest|Student|Pupil|Resident|Insured|Candidate)\b",
@@ -43,6 +51,18 @@ def own_field(field: str, writer: str) -> str | None:
     if key == "age" and value.split()[0].isdigit():
         return f"{writer} is {value}{' years old' if value.isdigit() else ''}"
     return f"{writer}'s {key} {'are' if is_plural(key) else 'is'} {value}"
+
+
+def titled_field(field: str, title: str) -> str | None:
+    """Return what a field tells of the document in whose title it stands; None if it is none, or names nothing.
+
+    >>> titled_field("Supplier: Halvorsen Marine.", "Order 4471"), titled_field("Present: Ann Lee.", "Order 4471")
+    ('Order 4471, Supplier: Halvorsen Marine', None)
+    """
+    match = _TITLED.match(field)
+    if match is None or not title:
+        return None
+    return f"{title}, {match['key']}: {match['value'].strip(' .')}"
 
 
 def mark_as_own(field: str) -> str:

@@ -184,7 +184,10 @@ def test_a_page_in_another_language_states_its_rules_and_names(rule: str) -> Non
 
 def test_the_digits_of_a_phone_number_are_no_fact_of_a_page() -> None:
     page = "Hausordnung\nHausmeister: Herr Dogan, Tel. 0711 4488. Das Tor ist bis 22 Uhr offen."
-    assert [found.text for found in iter_facts(page, is_synced=True)] == ["Das Tor ist bis 22 Uhr offen"]
+    assert [found.text for found in iter_facts(page, is_synced=True)] == [
+        "Hausordnung, Hausmeister: Herr Dogan",
+        "Das Tor ist bis 22 Uhr offen",
+    ]
 
 
 def test_names_alone_are_no_fact_of_a_page() -> None:
@@ -215,6 +218,15 @@ def test_a_mail_below_a_title_is_its_senders() -> None:
     mail = "Mail: office move\nFrom: Ann Lee\nTo: all\n\nOur office is in the old tram depot from 2 February 2026."
     (fact,) = iter_facts(mail, is_synced=True)
     assert fact.text.startswith("Ann Lee's office is in the old tram depot")
+
+
+def test_a_field_of_a_page_is_told_with_its_title() -> None:
+    page = "Museum loan 14\nContact: Ingrid Solheim. The crate weighs 80 kilos.\nInsurance: 400,000 euros"
+    assert [fact.text for fact in iter_facts(page, is_synced=True)] == [
+        "Museum loan 14, Contact: Ingrid Solheim",
+        "The crate weighs 80 kilos",
+        "Museum loan 14, Insurance: 400,000 euros",
+    ]
 
 
 def test_a_mail_states_its_rules_and_numbers() -> None:
