@@ -62,12 +62,24 @@ MIN_RUN_ON_WORDS = 16
 _STOPS = re.compile(r"[,;:!?]|\. ")
 _NEW_CLAUSE = re.compile(
     r" (?:(?:(?:and|but|so|also|anyways?|plus|oh|then|basically|alright|well|cos|because|um+|uh+|quick update)(?: "
-    r"yeah)? )+(?=(?:i|i'\w+|we|we're|he|she|they|they're|it's|its|there's|the|my|our|dad|mum|mom|tell|call|if|use)\b)|"
+    r"yeah)? )+(?=(?:(?:starting|from) \w+ )?(?:i|i'\w+|we|we're|he|she|they|they're|it's|its|there's|the|my|our|dad|"
+    r"mum|mom|tell|call|if|use)\b)|"
     r"(?<!that )(?<!what )(?<!when )(?<!because )(?<!think )(?<!said )(?<!and )(?<!where )(?<!if )(?<!know )(?=(?:i'm|"
     r"i've|we're|he's|she's|they're) ))",
     re.IGNORECASE,
 )
 """Where another clause begins: `… on monday and they pay me …`."""
+_IT_AFTER_DAY = re.compile(r"(?<=\bon )(?P<day>[a-z]+day) (?=it'?s )", re.IGNORECASE)
+_SPOKEN_STOP = re.compile(r" (?P<stop>comma|full stop|question mark|new (?:line|paragraph))(?= |$)", re.IGNORECASE)
+"""Marks that somebody dictates as words: `my name is Ann comma I live in Rye full stop`."""
+_SPOKEN_MARKS = {"comma": ",", "question mark": "?"}
+_WHO_SAID = re.compile(
+    r"\b(?P<saw>I\b[^,;.]{3,30}?\b(?P<doctor>doctor|gp|dentist|midwife|consultant|specialist|optician|physio|nurse)\b"
+    r"(?: [a-z]+){0,3}),? and (?:he|she|they) (?=(?:said|says|told me|wants me|put me|took me)\b)",
+    re.IGNORECASE,
+)
+"""Who said something of the speaker, which the next clause does not name once it stands alone."""
+_OWN_AFTER_COMMA = re.compile(r", (?=(?:I|we|my|our)\b)")
 _GREETING = r"^(?:(?:hi|hey|hello|yo|ok|okay|so|and|but|oh|also|btw|now|then|well|actually|quick one)\b[\s,:!-]*)*"
 _REQUEST = re.compile(
     rf"\?\W*$|\b(?:please|pls|any (?:ideas?|tips|advice|suggestions?))\b|{_GREETING}(?:(?:can|could|would|will) (?:you|"
@@ -215,9 +227,13 @@ def without_stops(sentence: str) -> list[str]:
     >>> without_stops(said)
     ['so i started at the bakery on monday', 'they pay sixteen an hour', 'i get free bread every day']
     """
+    sentence = _WHO_SAID.sub(r"\g<saw> and the \g<doctor> ", sentence)
     if sentence.count(" ") < MIN_RUN_ON_WORDS or _STOPS.search(sentence):
         return [sentence]
-    return [part for part in _NEW_CLAUSE.split(sentence) if part]
+    if len(_SPOKEN_STOP.findall(sentence)) > 1:
+        written = _SPOKEN_STOP.sub(lambda mark: _SPOKEN_MARKS.get(mark["stop"].lower(), "."), sentence)
+        return [clause for part in re.split(r"(?<=[.?]) ", written) for clause in _OWN_AFTER_COMMA.split(part)]
+    return [part for part in _NEW_CLAUSE.split(_IT_AFTER_DAY.sub(r"\g<day> and ", sentence)) if part]
 
 
 def with_asides(sentence: str) -> list[str]:

@@ -183,6 +183,8 @@ def _shares_subject(token: "Token", first: "Token") -> bool:
         return True
     if token.pos_ not in _VERBS:
         return (first.tag_ == "VBP" or first.lemma_ in _LEADS_TO) and not auxiliaries(first)
+    if token.tag_ == "VB" and not own and token.left_edge.i and "so" in (token.left_edge.lower_, token.nbor(-1).lower_):
+        return False  # `we live high up, so add ten minutes`
     if token.tag_ == "VBZ" and (subject := own_subject(first)) is not None and is_first(subject):
         return False  # `I like it, tastes good`
     if token.tag_ in ("VBD", "VBZ"):

@@ -16,7 +16,8 @@ _OPENING = re.compile(
     r"yay|no(?=\W*$| ?[,.!;:\u2013-]| (?:it'?s|that'?s|i|i'\w+|im|we|we'\w+|my|our|he|she|they|not|just|actually|sorry|"
     r"but)\b)|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|well|so|sure|sorry|thanks|thank you|thx|cheers|cool|nice|"
     r"great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|btw|by the way|anyways?|actually|not (?:really|yet|at "
-    r"all)(?= ?,)|(?:guys|folks|lads|dude|bro|mate)(?= ?,| (?:i|i'\w+|we|we'\w+|my)\b)|honestly|basically|tbh|ngl|"
+    r"all)(?= ?,)|(?:guys|folks|lads|dude|bro|bruh|mate)"
+    r"(?= ?,| (?:i|i'\w+|we|we'\w+|my|mum|mom|dad)\b)|honestly|basically|tbh|ngl|"
     r"also(?! \w+(?:ing|ed)\b)|and|but|plus|(?:just )?fyi|for the record|absolutely|definitely|exactly|totally|for "
     r"sure|let me (?:think|see)|sounds good|perfect|congrats|congratulations|agreed|same here|oops|turns out|it turns "
     r"out(?: that)?|i was wrong|my bad|change of plans|smashed it|(?:ignore|forget|scratch) (?:that|what I (?:said|"
@@ -189,7 +190,8 @@ _STATE = re.compile(
 _LIKES = r"(?:prefer|hate|own|(?:love|like)(?! (?:\d|the|this|that|it|your|how|an?)\b))"
 _OFTEN = r"(?:always|never|usually|mostly|rarely|hardly ever)"
 _PRESENT = re.compile(
-    rf"(?:can't \w+|(?:{_OFTEN} )?(?:don't |do not )?{_LIKES} \w|don't (?!worry|bother)\w+.* any ?more\b|"
+    rf"(?:can't \w+|weigh (?:in at )?\d|"
+    rf"(?:{_OFTEN} )?(?:don't |do not )?{_LIKES} \w|don't (?!worry|bother)\w+.* any ?more\b|"
     rf"don't (?:have|live|own|speak) |(?P<often>{_OFTEN}) (?P<base>[a-z]+) (?P<place>(?:from|at|in|on|by|with|to) )?)"
 )
 """Present forms that are no orders: `prefer window seats`, `can't eat nuts`, `don't drink anymore`."""
@@ -216,7 +218,8 @@ _OCCASION = re.compile(
 """An appointment without a verb: `dinner with Marc on Saturday`."""
 NUMBER = r"(?:\d{1,4}|two|three|four|five|six|seven|eight|nine|ten)"
 _WITHOUT = re.compile(
-    rf"^(?P<time>(?:{NUMBER}|an?|one) (?:day|week|month|year)s?) (?P<state>without|sober|clean|smoke-?free|off) ?"
+    rf"^(?P<time>(?P<nth>(?:day|week|month|year)) (?P<count>\d{{1,4}})|"
+    rf"(?:{NUMBER}|an?|one) (?:day|week|month|year)s?) (?P<state>without|sober|clean|smoke-?free|off) ?"
     r"(?P<what>(?:(?:an?|any|the|my) )?[\w-]*)(?: (?:today|now|so far))?(?=$|[,.!])",
     re.IGNORECASE,
 )
@@ -265,8 +268,9 @@ _PUT_ME = re.compile(
 )
 """Where others have put the speaker: `they moved me next to Ines`."""
 _TAKEN_OFF = re.compile(
-    rf"(?:{_BY_OTHERS}(?:took|taken|weaned|pulled) me off|^{_DOCTOR}(?: (?:has|just))* (?:stopped|discontinued) (?:my|"
-    r"the)) (?P<what>[^,;.]+?)(?P<when> (?:today|yesterday|(?:last|this) \w+))?(?=$|[,;.]| (?:because|due)\b)",
+    rf"(?:{_BY_OTHERS}(?:took|taken|weaned|pulled) me off|^{_DOCTOR} (?:wants|is taking) me off(?! work\b| school\b| "
+    rf"my feet\b)|^{_DOCTOR}(?: (?:has|just))* (?:stopped|discontinued) (?:my|the)) "
+    r"(?P<what>[^,;.]+?)(?P<when> (?:today|yesterday|(?:last|this) \w+))?(?=$|[,;.]| (?:because|due)\b)",
     re.IGNORECASE,
 )
 """What others have ended for the speaker: `the doctor took me off the statin`."""
@@ -292,9 +296,11 @@ _OF_THEMSELVES = re.compile(
 )
 """Somebody's own, as they say it: `Jana says her favourite colour is purple`."""
 _SLIPPED = re.compile(
-    r"^(?P<what>(?:my |our |the )?(?!(?:it|i|we|he|she|they|just)\b)[a-z][\w-]+(?: [a-z]+)?) (?:(?:got|has been|was|"
+    r"^(?P<what>(?:my |our |the )?(?!(?:it|i|we|he|she|they|just)\b)[a-z][\w-]+(?: (?!got\b|has\b|was\b)[a-z]+)?) "
+    r"(?:(?:got|has been|was|"
     r"is) )?(?:slipped|moved|changed|pushed|postponed|delayed|rescheduled|shifted)(?: again| back| out)?[,;:]? (?:so |"
-    r"and )?(?:now )?it(?P<is>'s|'ll| is| will)\b(?=.*(?:\d|day\b|\bnext\b|tomorrow))",
+    r"and )?(?:now )?it(?P<is>'s|'ll| is| will)\b(?=.*(?:\d|day\b|\bnext\b|tomorrow|"
+    r"\b(?:january|february|march|april|june|july|august|september|october|november|december)\b))",
     re.IGNORECASE,
 )
 """What was put off, and when it is now: `launch slipped, it's June 10 now`."""
@@ -327,6 +333,11 @@ _DOSE = re.compile(
     re.IGNORECASE,
 )
 """A medicine and how often it is taken, without a verb."""
+_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+_SPELLED_AGE = re.compile(
+    rf"^I(?:'m| am) (?P<age>(?:{_TENS})(?:[ -](?:one|two|three|four|five|six|seven|eight|nine))?)(?=$|[,.;!]| and\b)",
+    re.IGNORECASE,
+)
 _HANDED = re.compile(r"\b(?P<hand>left|right) handed\b", re.IGNORECASE)
 _COUNTED = re.compile(
     rf"(?:^|(?<=[,;:!.] ))(?:(?:so|and|only|just|now|down to) )*(?P<left>{NUMBER} [a-z]+s)(?: left| now){{1,2}}$",
@@ -345,7 +356,9 @@ _NAMED_NEXT = re.compile(
 """What the first clause is about and the second names: `we adopted a dog, her name is Pixel`."""
 _OWN_WORDS = re.compile(r"\b(?:I|we|my|our)\b", re.IGNORECASE)
 _STATE_ALONE = re.compile(
-    r"^(?=(?:finally |already )?(?:(?:back|home|out) (?:from|of) |(?:down|up) to \d)|"
+    r"^(?=(?:finally |already )?(?:(?:back|home|out) (?:from|of) |"
+    r"back on the \d+(?:st|nd|rd|th)?(?=$|[,.;!]| of\b)|"
+    r"(?:down|up) to \d)|"
     r"still (?:an?|at|in|with|on|living|working|studying) [a-z]+\b(?<!at it)|"
     r"no longer (?:on|in|at|with|an?|[a-z]{3,}ing)\b|(?:back )?(?:on|off) (?!(?:sale|offer|display|show|hold|time|"
     r"top|average|air|stage|track|the|that|this|an?)\b)(?:[a-z]+ ){1,3}?(?:until|since|for|again|this|next)\b)\w",
@@ -378,7 +391,25 @@ _DONE = re.compile(
 _MIN_SHOUTED_WORDS = 3
 """Fewer words in capitals may be names: `IT`, `BMW M3`."""
 _WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
-_HEDGE = re.compile(r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my favou?rite\b)", re.IGNORECASE)
+_HEDGE = re.compile(
+    r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my (?:favou?rite|blood (?:type|group)|(?:\w+ )?(?:size|number|"
+    r"code|height|weight))\b)",
+    re.IGNORECASE,
+)
+_CONFIRMED = re.compile(r" (?P<value>\w+(?: \w+)?),? (?:yes|yeah|yep|yup|right),? (?P=value)$", re.IGNORECASE)
+"""A value that is said twice to be sure: `it's o negative, yes, o negative`."""
+_THEY_PAY = re.compile(
+    rf"^they (?:pay|give) (?:me |us )?(?=(?:[\d.,]+|(?:\w+teen|\w+ty|ten|eleven|twelve|{NUMBER})\b)[\w ]{{0,20}}? "
+    r"(?:an?|per) (?:hour|day|week|month|year|shift)\b)",
+    re.IGNORECASE,
+)
+"""What an employer pays: `they pay sixteen an hour`."""
+_ITS_DOSE = re.compile(
+    r"^(?:(?P<from>(?:starting|from) \w+) )?it(?:'s| is) (?:now )?(?=[a-z]{5,} [\w-]+(?: \w+)? ?(?:mg|mcg|milligrams?|"
+    r"micrograms?|units)\b)",
+    re.IGNORECASE,
+)
+"""What somebody is to take: `from monday it's losartan fifty milligrams`."""
 
 
 def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool) -> str:
@@ -406,7 +437,8 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
             break
         text = shorter
     text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
-    text = _CODE.sub(_own_code, _STUTTER.sub(r"\g<word>", _FILLER.sub("", text)))
+    text = _HEDGE.sub("", _CONFIRMED.sub(r" \g<value>", _STUTTER.sub(r"\g<word>", _FILLER.sub("", text))).strip())
+    text = _CODE.sub(_own_code, text)
     text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
     text = _DONE.sub(_had_done, _PROMOTED.sub("I got promoted to ", text))
     text = _TAKEN_OFF.sub(_taken_off, _PUT_ME.sub(r"I'm now \g<where>", text))
@@ -422,12 +454,14 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     )
     text = _RECURRING.sub(_recurring, _ABOUT_ME.sub(r"I'm \g<age>", text))
     text = _DOSE.sub(r"I take \g<what> ", text)
+    text = _SPELLED_AGE.sub(r"I'm \g<age> years old", text)
+    text = _ITS_DOSE.sub(_takes, _THEY_PAY.sub("I get paid ", text))
     text = with_owners(_NO_MORE_OF.sub(r"I no longer have \g<what>", text))
     if begins_with_thing(text):
         first, *others = text.split(", ")
         text = ", ".join([first, *map(restore_subject, others)])
-    text = _HANDED.sub(r"\g<hand>-handed", _HEDGE.sub("", text))
-    text = _WITHOUT.sub(r"I've been \g<state> \g<what> for \g<time>", text).replace("  ", " ")
+    text = _HANDED.sub(r"\g<hand>-handed", text)
+    text = _WITHOUT.sub(_done_without, text).replace("  ", " ")
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
     # In a mail small letters go on with the line above, and few words are a title.
     is_title = len(sentence.split()) < _MIN_WORDS and sentence[-1:].isalnum()
@@ -442,6 +476,16 @@ def with_patient(sentence: str) -> str:
     ('I have shingles, got the results back', "it's a virus going round")
     """
     return _DIAGNOSIS.sub("I have ", sentence)
+
+
+def _done_without(match: re.Match[str]) -> str:
+    """Return `I've been without alcohol for 12 days` for `12 days without alcohol` and `day 12 without alcohol`."""
+    time = match["time"] if match["nth"] is None else f"{match['count']} {match['nth'].lower()}s"
+    return f"I've been {match['state']} {match['what']} for {time}"
+
+
+def _takes(match: re.Match[str]) -> str:
+    return f"{match['from']} I take " if match["from"] else "I take "
 
 
 def _introduced(match: re.Match[str]) -> str:

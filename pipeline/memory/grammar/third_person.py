@@ -30,6 +30,8 @@ _FILLERS = word_set("even definitely totally actually honestly literally basical
 _PLURAL = frozenset({"we", "us", "our", "ours", "ourselves"})
 _SHARES = frozenset({"all", "both", "half"})
 """What stands before `my` but not before a name: `both of Ann's cats`."""
+_SIBLINGS = frozenset({"sis", "sister", "bro", "brother"})
+"""Who is called so by the user has the same parents."""
 _POINTING = frozenset({"this", "that", "these", "those"})
 _SPACES = re.compile(r"\s+")
 _BEFORE_MARK = re.compile(r" (?=[,;:!?])")
@@ -122,7 +124,8 @@ def _own_kin(token: "Token", referents: Referents) -> str | None:
     if not PARENTS.isdisjoint(referents.speaker.lower().split()):
         return None
     if token.lower_ in PARENTS and is_own_kin(token) and token.dep_ in (*SUBJECTS, "poss"):
-        return f"{referents.speaker}'s {token.lower_}"
+        owner = "User" if referents.speaker.lower() in _SIBLINGS else referents.speaker
+        return f"{owner}'s {token.lower_}"
     return (
         f"{referents.speaker}'s"
         if token.lower_ == "the" and token.head.dep_ in SUBJECTS and is_own_kin(token.head)
