@@ -43,12 +43,14 @@ WISHED = (
 _UNREAL = re.compile(rf"\b(?:{WISHED}|going to|i'd|translate)\b|\?\s*$", re.IGNORECASE)
 PAST = re.compile(
     r"\b(?:used to|grew up|before that|back then|as an? (?:kid|child|student|teen\w*)|in (?:my|their) last|last job|"
-    r"my last|(?<!year )(?<!years )(?<!their )(?:old|first|ex)\b(?!-)|years ago|in (?:19|20)\d\d)\b",
+    r"my last|(?<!year )(?<!years )(?<!their )(?:old|first|ex)\b(?!-)|years ago|in (?:19|20)\d\d|"
+    r"back (?:in|at) (?:uni|college|school|the day)|(?:until|till|when) i was)\b",
     re.IGNORECASE,
 )
 PASSING = re.compile(
     r"\b(?:visit(?:s|ing|ed)?|rent(?:ed|al)|borrow(?:ed)?|skipped|tried|trying|tonight|on weekends|"
-    r"this (?:morning|afternoon|evening|week|weekend|month)|for (?:a|the) (?:day|week|weekend|night)|early|overnight|"
+    r"this (?:morning|afternoon|evening|week|weekend|month)|for (?:a|the) (?:long )?(?:day|week|weekend|night)|"
+    r"early|for fun|overnight|"
     r"on the (?:morning|evening|afternoon)|feel|feels|feeling|ran out|(?:was|were|is|are) (?:down|sold out))\b",
     re.IGNORECASE,
 )
@@ -65,6 +67,12 @@ _CHANGE = re.compile(
     r"(?:had|have|has|decided|chose) to (?:cancel|stop|quit|sell|give up|drop|leave|move|change|switch|postpone))\b",
     re.IGNORECASE,
 )
+_OTHERS_THING = re.compile(
+    r"\b(?:my|our|the|his|her|their) (?:other (?P<other>\w+)|(?P<owner>\w+?)(?:'s|s['\u2019]) "
+    r"(?!(?:an?|the|in|on|at|not|now|just|also|back|been|gone|off|over|my|our|\w+ing|\w+ed)\b)[a-z])",
+    re.IGNORECASE,
+)
+"""A thing of somebody else: "the neighbours' cat died" ends nothing that is said of one's own."""
 _FROM = re.compile(
     r"\b(?:switch|mov|chang|go|went|gone|convert|migrat|transferr?)\w*(?: \w+){0,2} from "
     r"([\w.&+#' -]{1,40}?) (?:to|into|over to)\b",
@@ -90,6 +98,8 @@ def may_succeed(newer: str, older: str) -> bool:
     if not _are_about_the_same(newer, older) or _ends_something_else(newer, older):
         return False
     if ADDED.search(newer) and not ADDED.search(older):
+        return False
+    if (others := _OTHERS_THING.search(newer)) and not _mentions(older, others["owner"] or f"other {others['other']}"):
         return False
     if _CHANGE.search(newer):
         return not _UNREAL.search(newer) or _UNREAL.search(older) is not None
