@@ -36,6 +36,11 @@ _STATEMENT_WORDS = 4
 _SUBJECT_MAX_CHARS = 48
 _NOTE_CHARS = 160
 """Longest text in which "number" is that of a phone ("the plumber's number is in the blue notebook")."""
+_ONE_QUESTION = re.compile(
+    r"(?:[^.!?,;:\n\u2026\u3002\uff01\uff1f\u061f\u060c\u3001\uff0c]|[.,:](?=\w))+[?\uff1f\u061f]+\s*"
+)
+"""A question without a clause before it."""
+_SPEAKER = re.compile(r"[^\s:][^\n:]{0,39}:\s+")
 _CACHED_TEXTS = 4096
 _WHOLE, _STEM = "\t", "\n"
 _ENDS = {_WHOLE: "(?= )", _STEM: ""}
@@ -111,6 +116,19 @@ def asks_about_asker(question: str) -> bool:
     spaced = _spaced(question)
     named = any(_pattern(words).search(spaced) for words in ("asker", "owned"))
     return named and _pattern("relatives").search(spaced) is None
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def is_general_question(text: str) -> bool:
+    """Return whether a text, after its speaker, is one question that tells nothing of the asker in passing.
+
+    >>> is_general_question("user: is a bicycle or a car better?"), is_general_question("What does my cat Milo eat?")
+    (True, False)
+    """
+    said = _SPEAKER.sub("", text, count=1).strip("\u00bf ")
+    if _ONE_QUESTION.fullmatch(said) is None:
+        return False
+    return not any(_pattern(words).search(_spaced(said)) for words in ("asker", "owned", "we"))
 
 
 def asked_relations(question: str) -> frozenset[int]:

@@ -83,6 +83,8 @@ NOT_TELLING_LOG_ODDS = 0.0
 TELLING_MAX_LEAD = 1.0
 """Log-odds above and below which a statement tells the kind of answer asked for, or does not; and the raw score by
 which the latter may lead and still comes after the former."""
+SAME_QUESTION_COSINE = 0.45
+"""Cosine from which a question among the texts means about what is asked now, and may be what is looked for."""
 NEIGHBOR_SHARE = 0.6
 NEIGHBOR_MAX_CHARS = 600
 """Share of the cosine lead of the passage before or after that a passage gains; less the longer the

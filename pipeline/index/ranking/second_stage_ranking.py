@@ -36,6 +36,7 @@ from pipeline.index.ranking.ranking_parameters import (
     OTHER_RELATIVE_MAX_SIMILARITY,
     OUTDATED_CHUNK_PENALTY,
     RELATIVE_MAX_SIMILARITY,
+    SAME_QUESTION_COSINE,
     STATED_IN_CHUNK_PENALTY,
     TELLING_LOG_ODDS,
     TELLING_MAX_LEAD,
@@ -46,6 +47,7 @@ from pipeline.index.segments.segment_list import SegmentView
 from pipeline.packed_vectors import unpack
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
 from pipeline.text.statement_words import (
+    is_general_question,
     named_beings,
     names_directly,
     relative_in_subject,
@@ -88,6 +90,7 @@ def apply_second_stage(
     if query.intent.asks_about_asker and not query.intent.asks_for_person:
         candidates = _put_asker_first(query, candidates, comparison)
     candidates = _put_telling_first(query, candidates, comparison)
+    candidates = _put_statements_first(query, candidates, comparison.with_scores(candidates))
     return _put_newer_first(query, candidates, comparison.with_scores(candidates))
 
 
@@ -217,6 +220,22 @@ def _put_telling_first(query: AnalyzedQuery, candidates: Candidates, comparison:
         ]
         if log_odds is not None and (is_plan or log_odds < NOT_TELLING_LOG_ODDS) and passed:
             lowered[other.position] = min(passed) - _RAISE
+    return _set_scores(candidates, "otherKind", lowered)
+
+
+def _put_statements_first(query: AnalyzedQuery, candidates: Candidates, comparison: "_Comparison") -> Candidates:
+    """Lower a general question below the best answer that is none: "Is a car better than a bicycle?" tells nothing.
+
+    One that means about what is asked now may be what is looked for.
+    """
+    best = max((each.score for each in comparison.statements if not is_general_question(each.text)), default=-np.inf)
+    if best < query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY):
+        return candidates
+    lowered = {
+        each.position: best - _RAISE
+        for each in comparison.statements
+        if each.score >= best and each.cosine < SAME_QUESTION_COSINE and is_general_question(each.text)
+    }
     return _set_scores(candidates, "otherKind", lowered)
 
 

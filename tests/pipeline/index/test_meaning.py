@@ -224,6 +224,26 @@ async def test_a_plan_comes_after_what_holds_now(question: str, home: str, plan:
     assert home in hits[0].text
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "asked_once"),
+    [
+        ("what car do i own", "user: we have a Yaris as our family car", "user: is a bicycle or a car better?"),
+        (
+            "welches handy benutze ich",
+            "user: ich nehm weiter mein altes Fairphone",
+            "user: welches handy hat die beste kamera?",
+        ),
+        ("qué coche tenemos", "user: nos quedamos con el Seat de mi cuñado", "user: ¿es mejor alquilar un coche?"),
+    ],
+)
+async def test_a_question_that_was_asked_once_comes_after_an_answer(
+    question: str, answer: str, asked_once: str
+) -> None:
+    model = E5WithEncoderEmbedder.from_package()
+    assert (await _found(model, question, (asked_once, answer))) == [answer, asked_once]
+    assert (await _found(model, asked_once.removeprefix("user: "), (asked_once, answer)))[0] == asked_once
+
+
 TIMES = (
     "I drive a beat-up 2009 Corolla",
     "Anna and I are getting married in June next year",
