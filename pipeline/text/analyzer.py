@@ -136,16 +136,20 @@ def spelling_forms(text: str, unknown_terms: Collection[int]) -> dict[int, list[
     return forms
 
 
-def _misspellings(word: str) -> set[str]:
-    """Words with one letter more, less or swapped, and one other letter in long words; they begin with the same."""
+def _misspellings(word: str) -> dict[str, None]:
+    """Words with one letter less, swapped or more, and one other letter in long words; they begin with the same.
+
+    In the same order in every process: the first of equally frequent words is taken.
+    """
     if not _MIN_MISSPELLED_CHARS <= len(word) <= _MAX_WORD_CHARS:
-        return set()
+        return {}
     parts = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
     letters = ascii_lowercase if len(word) >= _MIN_REPLACED_CHARS else ""
-    found = {head + tail[1:] for head, tail in parts if tail}
-    found |= {head + tail[1] + tail[0] + tail[2:] for head, tail in parts if len(tail) > 1}
-    found |= {head + letter + tail for head, tail in parts for letter in ascii_lowercase}
-    return found | {head + letter + tail[1:] for head, tail in parts if tail for letter in letters}
+    shorter = (head + tail[1:] for head, tail in parts if tail)
+    swapped = (head + tail[1] + tail[0] + tail[2:] for head, tail in parts if len(tail) > 1)
+    longer = (head + letter + tail for head, tail in parts for letter in ascii_lowercase)
+    changed = (head + letter + tail[1:] for head, tail in parts if tail for letter in letters)
+    return dict.fromkeys(chain(shorter, swapped, longer, changed))
 
 
 @lru_cache(maxsize=WORD_CACHE_SIZE)
@@ -178,7 +182,8 @@ def detect_language(folded_words: Sequence[str], text: str = "") -> str:
     'german'
     """
     votes, counts = _stopword_votes(), [0.0] * len(LANGUAGES)
-    for word in set(folded_words[:_MAX_DETECTED_WORDS]):
+    # Not a set: sums of weights in another order may differ, and with them the language of a text in another process.
+    for word in dict.fromkeys(folded_words[:_MAX_DETECTED_WORDS]):
         for language, weight in votes.get(word, ()):
             counts[language] += weight
     if text and not text.isascii():

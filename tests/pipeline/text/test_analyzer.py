@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.text.analyzer import detect_language, hash_terms, query_term_forms, term_hash, terms, words
+from pipeline.text.analyzer import (
+    detect_language,
+    hash_terms,
+    query_term_forms,
+    spelling_forms,
+    term_hash,
+    terms,
+    words,
+)
 
 
 @pytest.mark.parametrize(
@@ -105,3 +113,8 @@ def test_a_question_has_the_forms_that_its_words_take_in_other_languages() -> No
     forms = next(group for group in query_term_forms("Where does Marco live?") if group[0] == name)
     assert name not in stored
     assert stored & set(forms)
+
+
+def test_spellings_of_a_word_come_in_the_same_order_in_every_process() -> None:
+    (spellings,) = spelling_forms("adress", [term_hash("adress")]).values()
+    assert spellings[:3] == [term_hash(word) for word in ("aress", "adess", "adrss")]
