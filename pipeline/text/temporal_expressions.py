@@ -45,10 +45,9 @@ _RELATIVE = re.compile(
     rf")(?P<own>'s)?(?!\w)",
     re.IGNORECASE,
 )
-_MOVED_TO = "|".join(
-    f"(?<={verb} )to" for verb in ("moved", "pushed", "pushed back", "changed", "shifted", "postponed", "rescheduled")
-)
-_PUT_OFF_TO = re.compile(r"\b(?:moved|pushed|changed|shifted|postponed|rescheduled|delayed|deferred|extended)\b.* to $")
+_MOVED = ("moved", "pushed", "changed", "shifted", "postponed", "rescheduled")
+_MOVED_TO = "|".join(f"(?<={verb} )to" for verb in (*_MOVED, "pushed back"))
+_PUT_OFF_TO = re.compile(rf"\b(?:{'|'.join(_MOVED)}|delayed|deferred|extended)\b.* to $")
 _BARE_DAY = re.compile(
     rf"\b(?P<before>on|until|till|by|since|coming|arriving|leaving|{_MOVED_TO}) (?P<day>{_DAY})"
     rf"(?P<part> morning| afternoon| evening| night)?\b(?!s|,? (?:the )?(?:\d|{_MONTH}))"

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, is_first
 from pipeline.memory.grammar.speaker_context import SpeakerContext
-from pipeline.memory.grammar.worth import HUMAN
+from pipeline.memory.grammar.worth import HUMAN, OPINION_VERBS, UNNAMED_SUBJECTS
 from pipeline.memory.languages.english import english_words
 from pipeline.text.english_verbs import word_set
 
@@ -18,7 +18,6 @@ _DANGLING = word_set("it this that these those one ones here there them so such 
 _ADDRESSING = word_set("you your yours yourself yourselves u ya ur y'all please")
 _PHRASES = english_words("strong_phrases")
 _UNSURE = english_words("unsure")
-_NOBODY = english_words("unnamed_subjects")
 _TEXTS = word_set(
     "message mail email e-mail report publication newsletter document page article site website post text letter file "
     "guide section release chapter book plan form notice"
@@ -35,7 +34,6 @@ _OTHERS_PLACES = frozenset({"place", "stead"})
 """Whose one takes is somebody else's: `Ada was elected in her place`."""
 _MODALS = word_set("would could should might may must shall ought 'd")
 _ALL_OTHERS = frozenset({"everyone", "everybody", "nobody"})
-_OPINIONS = english_words("verbs_of_opinion")
 
 
 def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) -> str | None:
@@ -84,7 +82,7 @@ def _names_subject(clause: Clause, *, has_antecedent: bool) -> bool:
     subject = clause.subject
     if _is_counted(clause) or _is_part_of_own(subject):
         return True
-    if subject.lower_ in _NOBODY or (subject.lower_ in OTHERS and not has_antecedent):
+    if subject.lower_ in UNNAMED_SUBJECTS or (subject.lower_ in OTHERS and not has_antecedent):
         return False
     if subject.lower_ in ("mine", "ours") or (
         subject.lemma_.lower() in _TEXTS and any(child.lower_ in ("this", "these") for child in subject.children)
@@ -119,7 +117,7 @@ def _is_opinion(clause: Clause) -> bool:
     head = clause.head
     told = [child for child in head.children if child.dep_ in ("ccomp", "advcl")]
     is_unsaid = head.lemma_.lower() in _KNOWING and any(child.left_edge.tag_ in ("WRB", "WP", "WDT") for child in told)
-    return is_unsaid or (head.lemma_.lower() in _OPINIONS and bool(told))
+    return is_unsaid or (head.lemma_.lower() in OPINION_VERBS and bool(told))
 
 
 def _is_unsure(clause: Clause, words: set[str]) -> bool:

@@ -98,7 +98,7 @@ def is_record(clause: Clause) -> bool:
     head, subject = clause.head, clause.subject
     if subject.pos_ not in ("NOUN", "PROPN", "NUM") and subject.tag_ != "VBG":
         return False
-    if subject.lower_ in _UNNAMED or not _is_finite(head) or head.lemma_.lower() in _OPINIONS:
+    if subject.lower_ in UNNAMED_SUBJECTS or not _is_finite(head) or head.lemma_.lower() in OPINION_VERBS:
         return False
     words = (*clause.subject.subtree, *clause.tokens)
     if any(_points(token) or token.lower_ in _TOLD for token in words) or _judges(head):
@@ -111,7 +111,7 @@ def is_record(clause: Clause) -> bool:
 def is_misread_record(doc: "Doc") -> bool:
     """Return whether a sentence without a clause is a record, its verb read as a noun: `The bus leaves at 7.15.`"""
     verb = next((token for token in doc[1:-1] if token.tag_ == "NNS" and is_third_person(token.lower_)), None)
-    if verb is None or doc[0].lower_ in _UNNAMED or verb.nbor(-1).tag_ not in _BEFORE_VERBS:
+    if verb is None or doc[0].lower_ in UNNAMED_SUBJECTS or verb.nbor(-1).tag_ not in _BEFORE_VERBS:
         return False
     is_told = any(token.lower_ in _TOLD or _points(token) for token in doc)
     return (
@@ -122,8 +122,8 @@ def is_misread_record(doc: "Doc") -> bool:
 _BEFORE_VERBS = frozenset({"NN", "NNP", "NNPS", "VBG"})
 _AFTER_VERBS = frozenset({"prep", "prt", "advmod"})
 _RULES = english_words("rule_words")
-_UNNAMED = english_words("unnamed_subjects")
-_OPINIONS = english_words("verbs_of_opinion")
+UNNAMED_SUBJECTS = english_words("unnamed_subjects")
+OPINION_VERBS = english_words("verbs_of_opinion")
 _TOLD = word_set("then thus therefore me us you your i we our my figure table section chapter appendix")
 """Words that speak to a reader, or point to another place of a text."""
 _MODALS = word_set("must shall may")
