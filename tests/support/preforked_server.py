@@ -119,6 +119,9 @@ def _run_forker(address: str) -> NoReturn:
     from app.process_tuning import tune_process  # noqa: PLC0415 - whoever starts servers need not import them
 
     tune_process()
+    import httpcore2  # noqa: PLC0415, F401 - as above; opening a client imports it
+
+    import app.cli.main  # noqa: PLC0415 - as above
     import app.server_process  # noqa: PLC0415, F401 - as above
     from pipeline.memory.grammar.english_parser import load_parser  # noqa: PLC0415 - as above
     from recollect.__main__ import main  # noqa: PLC0415 - as above
