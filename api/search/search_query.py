@@ -143,7 +143,7 @@ async def semantic_delete_candidates(
     """Return the memories that match a description, best first."""
     index = await cache.open(namespace)
     request = SearchRequest(kinds=("memory",), limit=MAX_FORGET_IDS, threshold=SEMANTIC_DELETE_THRESHOLD)
-    question = await analyze_query(index, embedder, description)
+    question = await analyze_query(index, embedder, description, keeps_names=True)
     vectors = embedder if isinstance(embedder, WordVectors) else None
     hits = matching_memories(question, description, await index.search(question, request), vectors)
     rows = await memories.get([hit.id for hit in hits])

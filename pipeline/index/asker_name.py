@@ -1,6 +1,7 @@
 """The name of whoever writes a namespace's texts: read from what they say of themselves, and found in a question.
 
-"Where does Alice live?" asks Alice's own memory what she would ask by "Where do I live?".
+"Where does Alice live?" asks Alice's own memory what she would ask by "Where do I live?". So it does of a
+conversation in which Alice says "I".
 """
 
 import re
@@ -80,18 +81,33 @@ def asked_by_name(question: str, names: Iterable[str]) -> AskedByName | None:
     if asks_about_asker(question):
         return None
     for name in names:
-        asked = _without_name(question, name)
+        asked = _without_name(question, name, in_any_case=question == question.lower())
         if asked is not None:
             return asked
     return None
 
 
-def _without_name(question: str, name: str) -> AskedByName | None:
+def asked_of_speakers(question: str, names: Iterable[str]) -> str:
+    """Return a question as speakers of the texts would ask it of themselves, where it names them.
+
+    >>> asked_of_speakers("When did Ann join Bob's choir?", ["Ann", "Bob"])
+    'When did I join my choir?'
+    """
+    if asks_about_asker(question):
+        return question
+    is_typed_small = question == question.lower()
+    for name in names:
+        asked = _without_name(question, name, in_any_case=is_typed_small)
+        question = question if asked is None else asked.text
+    return question
+
+
+def _without_name(question: str, name: str, *, in_any_case: bool) -> AskedByName | None:
     first, *rest = name.split()
     unspaced = is_unspaced_script(first)
     forms = [re.escape(name)] if unspaced else [re.escape(" ".join([first, *rest])), re.escape(first)]
     pattern = "|".join(forms) if unspaced else rf"(?<!\w)(?:{'|'.join(forms)})(?P<owner>['\u2019]s)?(?!\w)"
-    found = re.search(pattern, question, 0 if question != question.lower() else re.IGNORECASE)
+    found = re.search(pattern, question, re.IGNORECASE if in_any_case else 0)
     if found is None:
         return None
     before, after = question[: found.start()].split(), question[found.end() :].split()

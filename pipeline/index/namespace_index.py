@@ -11,6 +11,7 @@ from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.candidate_generation import SegmentScan, filter_views, fits_exact_scoring, split_work
 from pipeline.index.ranking.candidates import AnySegmentView, Candidates, ScoredRows, row_kind
 from pipeline.index.ranking.collection_statistics import CollectionStatistics
+from pipeline.index.ranking.ranking_parameters import COMMON_TERM_ROW_SHARE
 from pipeline.index.ranking.search_request_and_hits import (
     ALL_KINDS,
     CurrentMemory,
@@ -32,6 +33,7 @@ from pipeline.index.segments.segment_list import (
     live_rows_with_ids,
     memory_parents,
 )
+from pipeline.index.speaker_names import speaker_names
 from pipeline.rows import ChunkColumns, ChunkRow, DocumentColumns, MemoryColumns, RowKind, Vector
 from schemas.filters import FilterExpression
 
@@ -112,6 +114,12 @@ class NamespaceIndex:
     def introduced_names(self, terms: Collection[int]) -> Iterator[str]:
         """Names with one of these terms that memories say to be the user's own; looked for as they are asked for."""
         return introduced_names(self.memories.snapshot(), terms)
+
+    def speaker_names(self, row_frequencies: Mapping[int, int]) -> Iterator[str]:
+        """Names of those who speak in passages with the common ones of these terms; given are their numbers of rows."""
+        least = COMMON_TERM_ROW_SHARE * len(self)
+        common = [term for term, count in row_frequencies.items() if count > least]
+        return speaker_names(self.chunks.snapshot(), common)
 
     async def search(self, query: AnalyzedQuery, request: SearchRequest) -> list[Hit]:
         """The best rows for a query, best first."""

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from pipeline.errors import RetryableError
-from pipeline.index.asker_name import asked_by_name
+from pipeline.index.asker_name import asked_by_name, asked_of_speakers
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.calibration import calibration_for
@@ -42,12 +42,14 @@ async def analyze_query(
     *,
     words_suffice: bool = False,
     embedder_deadline: float | None = None,
+    keeps_names: bool = False,
 ) -> AnalyzedQuery:
     """Analyze a query against the current rows of a namespace.
 
     `today`: the day from which "last week" counts; None: only times with a year are resolved. `words_suffice`:
     while the embedder is away, rank by words alone, as without an embedder; until `embedder_deadline` (the event
-    loop's time) where several analyses of a search share it.
+    loop's time) where several analyses of a search share it. `keeps_names`: what is meant of one speaker is not meant
+    of another, as where memories are deleted.
     """
     query_text = query_text[:MAX_QUERY_CHARS]
     forms = query_term_forms(query_text)[:MAX_QUERY_TERMS]
@@ -59,7 +61,10 @@ async def analyze_query(
         query_text = asked.text
         statistics.asker_terms = {term for word in asked.name_words for form in query_term_forms(word) for term in form}
     weights = statistics.term_weights()
-    embedding: Awaitable[Vector] = embedder.embed_query(query_text, weights.word_weight)
+    meant = query_text
+    if asked is None and not keeps_names:
+        meant = asked_of_speakers(query_text, index.speaker_names(statistics.row_frequencies))
+    embedding: Awaitable[Vector] = embedder.embed_query(meant, weights.word_weight)
     if words_suffice:
         embedding = _embedding_or_zeros(embedding, embedder.dimensions, embedder_deadline or new_embedder_deadline())
     if index.fits_inline_search:
