@@ -15,6 +15,14 @@ RELATIVES = word_set(
     "dentist therapist landlord stepson stepdaughter ex folks client hubby wifey"
 )
 """People who are somebody's."""
+MEN = word_set(
+    "husband hubby boyfriend fiance fianc\u00e9 father dad papa grandfather grandpa brother son uncle nephew grandson "
+    "stepson stepfather stepdad man boy guy"
+)
+WOMEN = word_set(
+    "wife wifey girlfriend fianc\u00e9e fiancee mother mom mum mam mama nan nana granny grandmother grandma sister "
+    "daughter aunt niece granddaughter stepdaughter stepmother stepmum midwife woman girl"
+)
 KIN = PETS | RELATIVES | word_set("team company")
 _TELLING = word_set(
     "age birthday birthdate pronouns nationality citizenship religion hometown nickname hobby hobbies instrument "

@@ -3,10 +3,10 @@
 import json
 import re
 from collections import Counter
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
-from pipeline.text.calendar_day import parse_calendar_day
+from pipeline.text.calendar_day import is_day_first, parse_calendar_day
 from pipeline.text.email_threads import parse_thread
 from pipeline.text.english_nouns import RELATIVES, own_noun
 from pipeline.text.english_verbs import word_set
@@ -24,6 +24,7 @@ _TURN = re.compile(
 _IRC_TURN = re.compile(rf"^[ \t]*{_STAMP}<[@+~&% ]?(?P<name>[^\s<>/]{{1,30}})>[ \t]+(?P<said>\S.*)$")
 _TAB_TURN = re.compile(r"^(?P<stamp>\d{1,2}:\d{2})\t(?P<name>[^\t\n]{1,30})\t(?P<said>\S.*)$")
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?: ?[AaPp][Mm])?"
+_CLOCKED = re.compile(_CLOCK)
 _DAY = (
     r"(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}(?:[./]\d{2,4})?|[A-Z][a-z]{2,8}\.? \d{1,2}(?:, \d{4})?|"
     r"\d{1,2} [A-Z][a-z]{2,8}\.?(?: \d{4})?)"
@@ -91,8 +92,14 @@ _MIN_TURN_SHARE = 0.6
 _STAMPED = re.compile(r"[^\S\n]*(?:[-\u2022*] )?[*_]*[\[(]?[^\n:]{0,24}\b\d{1,2}:\d{2}")
 _BULLET = re.compile(r"[ \t]*[-\u2022*] (?=\S)")
 _SAID = ("content", "text", "message", "said")
-_WHEN = ("timestamp", "date", "created_at", "createdAt", "time")
-_WHO = ("name", "speaker", "author", "sender", "from", "role")
+_WHEN = ("timestamp", "date", "created_at", "createdAt", "time", "ts")
+_WHO = ("user_profile", "name", "speaker", "author", "sender", "from", "user", "role")
+_NAMED = ("real_name", "display_name", "global_name", "nickname", "name", "username")
+"""Fields of a message, and of the object that stands for a person in it."""
+
+_SECONDS = re.compile(r"\d{9,13}(?:\.\d+)?")
+_LATEST_SECONDS = 10_000_000_000
+"""A greater number is of milliseconds."""
 
 _Turn = tuple[str, int, int, date | None]
 """Name, start, end, and the day where it is stamped."""
@@ -159,21 +166,35 @@ def _message(item: Any) -> tuple[str, str, date | None] | None:
     role = item.get("role")
     if isinstance(role, str) and role.casefold() in _MACHINE:
         return role, next((_plain(item[key]) for key in _SAID if key in item), ""), None
-    who = next((item[key] for key in _WHO if isinstance(item.get(key), str)), None)
+    who = next((name for key in _WHO if (name := _name(item.get(key)))), None)
     said = next((_plain(item[key]) for key in _SAID if key in item), None)
-    when = next((item[key] for key in _WHEN if isinstance(item.get(key), str)), "")
-    return (who, said, parse_calendar_day(when)) if who and said is not None else None
+    when = next((item[key] for key in _WHEN if isinstance(item.get(key), str | int | float)), "")
+    return (who, said, _day(when)) if who and said is not None else None
+
+
+def _name(who: Any) -> str | None:
+    """Return a person's name, which is a string or within an object."""
+    if isinstance(who, dict):
+        return next((who[key] for key in _NAMED if isinstance(who.get(key), str) and who[key]), None)
+    return who if isinstance(who, str) else None
+
+
+def _day(when: str | float) -> date | None:
+    """Return the day of a written time, or of seconds or milliseconds since 1970."""
+    if isinstance(when, str) and not _SECONDS.fullmatch(when):
+        return parse_calendar_day(when)
+    seconds = float(when)
+    seconds /= 1000 if seconds > _LATEST_SECONDS else 1
+    return datetime.fromtimestamp(seconds, UTC).date() if 0 < seconds <= _LATEST_SECONDS else None
 
 
 def _plain(content: Any) -> str:
-    """Content as a string, or as a list of parts of which the text ones count."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(
-            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
-        )
-    return ""
+    """Content as a string, or as a list: parts of a message with images, a line each, or runs of one line."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    runs = [part.get("text") if isinstance(part, dict) else part for part in content]
+    joint = "" if any(isinstance(part, str) for part in content) else "\n"
+    return joint.join(run for run in runs if isinstance(run, str))
 
 
 def _transcript(text: str) -> list[Utterance]:
@@ -201,7 +222,8 @@ def _turns(text: str) -> list[_Turn]:
     lines = text.splitlines(keepends=True)
     heads = Counter(head["name"] for line in lines if (head := _HEADED.match(line.rstrip("\r\n"))))
     is_markup = "</" in text
-    named = [_TURN.match(line.rstrip("\r\n")) for line in lines]
+    named = _named_lines(lines)
+    day_first = is_day_first(turn["stamp"] for turn in named if turn and turn["stamp"])
     handles = _chat_handles(lines, named)
     for at, (line, turn) in enumerate(zip(lines, named, strict=True)):
         end = position + len(line)
@@ -213,7 +235,7 @@ def _turns(text: str) -> list[_Turn]:
             or match["name"] in handles
             or ((spoken or match["stamp"]) and _is_handle(match["name"]))
         ):
-            on = parse_calendar_day(match["stamp"]) if match["stamp"] else None
+            on = parse_calendar_day(match["stamp"], day_first=day_first) if match["stamp"] else None
             turns.append((match["name"], position + match.start("said"), end, on))
             if (item := _BULLET.match(written)) is not None:
                 bullets[item[0]] += 1
@@ -234,6 +256,14 @@ def _turns(text: str) -> list[_Turn]:
             turns[-1] = (name, start, end, on)
         position = end
     return turns
+
+
+def _named_lines(lines: list[str]) -> list[re.Match[str] | None]:
+    """Match lines that begin with a name; where half have a time, others, as `WhatsApp: Family`, are text."""
+    named = [_TURN.match(line.rstrip("\r\n")) for line in lines]
+    timed = [turn if turn and _CLOCKED.search(turn["stamp"] or "") else None for turn in named]
+    is_exported = sum(map(bool, timed)) >= max(2, sum(map(bool, named)) / 2)
+    return timed if is_exported else named
 
 
 def _is_heading(line: str, below: str) -> bool:

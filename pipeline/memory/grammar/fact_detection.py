@@ -27,7 +27,7 @@ from pipeline.memory.languages.profiles import (
     is_permanent,
     states_personal_fact,
 )
-from pipeline.text.english_nouns import KIN, PARENTS, PETS, is_plural
+from pipeline.text.english_nouns import KIN, MEN, PARENTS, PETS, WOMEN, is_plural
 from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def _facts_of(
         clauses = [clause for clause in clauses if clause.tokens and clause.tokens[-1].i < asking]
     for whole in clauses:
         is_resolved = _needs_antecedent(whole)
-        person = discourse.person if is_resolved and _agrees(whole.subject, discourse.person) else None
+        person = discourse.person if is_resolved and _agrees(whole, discourse.person) else None
         clause = _without_dangling(whole, has_antecedent=person is not None)
         if refusal(clause, context, has_antecedent=person is not None) is None:
             value = worth(clause, context)
@@ -256,9 +256,17 @@ def _facts_of(
     return facts
 
 
-def _agrees(subject: "Token", person: str | None) -> bool:
-    """Return whether `they` may mean whom was spoken of: more than one."""
-    return subject.lower_ != "they" or (person is not None and is_plural(person.rpartition(" ")[2].lower()))
+def _agrees(clause: Clause, person: str | None) -> bool:
+    """Return whether a clause's pronouns may mean whom was spoken of: `they` more than one, `she` no uncle."""
+    words = set((person or "").lower().split())
+    pronouns = {token.lower_ for token in (clause.subject, *clause.tokens)}
+    if (words & WOMEN and pronouns & _HE) or (words & MEN and pronouns & _SHE):
+        return False
+    return clause.subject.lower_ != "they" or (person is not None and is_plural(person.rpartition(" ")[2].lower()))
+
+
+_HE = frozenset({"he", "him", "his", "himself"})
+_SHE = frozenset({"she", "her", "hers", "herself"})
 
 
 def _remember_day(facts: Sequence[DetectedFact], doc: "Doc", discourse: Discourse) -> None:

@@ -93,3 +93,8 @@ def test_an_ambiguous_pronoun_states_nothing(before: str) -> None:
 )
 def test_a_pronoun_is_replaced_by_the_name(sentence: str, text: str) -> None:
     assert texts(f"Ana works at Acme. {sentence}")[1:] == [text]
+
+
+def test_she_is_nobodys_uncle() -> None:
+    said = "My uncle has a garage. She is a nurse. He is a joiner."
+    assert [fact.text for fact in extract_facts(said)] == ["User's uncle has a garage", "User's uncle is a joiner"]

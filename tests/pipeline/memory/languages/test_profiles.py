@@ -131,6 +131,10 @@ def test_any_text_is_accepted_and_spans_match_the_sentences(document: str) -> No
         ("Ich habe einen Hund und ich liebe ihn.", ["Ich habe einen Hund und ich liebe ihn"]),
         ("Salut, moi c'est Luc, 41 ans, j'habite à Nice.", ["moi c'est Luc", "41 ans", "j'habite à Nice"]),
         ("Hola, soy Marta, vivo en Vigo.", ["soy Marta", "vivo en Vigo"]),
+        ("Hola a todos, soy Marta, vivo en Vigo.", ["soy Marta", "vivo en Vigo"]),
+        ("Salut tout le monde, je suis Luc, j'habite à Nice.", ["je suis Luc", "j'habite à Nice"]),
+        ("Hoi allemaal, ik ben Sanne en ik woon in Gent.", ["ik ben Sanne", "ik woon in Gent"]),
+        ("Hej alla, jag heter Nils och bor i Lund.", ["jag heter Nils", "bor i Lund"]),
         (
             "Coucou, moi c'est Nadia, prof de yoga à Lille, maman de deux garçons, Adam et Elias",
             ["moi c'est Nadia", "prof de yoga à Lille", "maman de deux garçons, Adam et Elias"],
