@@ -30,7 +30,9 @@ _FIRST = re.compile(
 _BOILERPLATE = re.compile(
     r"\W*(?:(?:our )?(?:privacy|cookie|return|refund) (?:policy|notice|statement)|terms (?:of|and) \w+|imprint|"
     r"impressum|licen[cs]e agreement|(?:end[ -])?(?:user|product|employee|software|staff|owner'?s) (?:guide|manual|"
-    r"handbook|licen[cs]e))\b(?=\s*(?:[.:\n\u2013\u2014-]|$))",
+    r"handbook|licen[cs]e)|(?:job|vacancy|position)(?: (?:ad|advert|title|offer|opening))?(?= ?:))\b"
+    r"(?=\s*(?:[.:\n\u2013\u2014-]|$))|"
+    r"\W*(?:tax )?(?:invoice|receipt|quotation|order confirmation|packing slip)\b[^.!?\n]{0,20}\d",
     re.IGNORECASE,
 )
 """Titles of texts that nobody says."""
@@ -77,7 +79,7 @@ class Passage:
 
 
 _MINUTES = re.compile(
-    r"\s*#* *(?:minutes|meeting notes|notes from the meeting|protocol)\b"
+    r"\s*#* *(?:minutes|meeting notes|notes from the meeting|protocol|retro(?:spective)?(?: notes)?|stand-?up notes)\b"
     r"(?= *(?:\n|\Z|[:,(\u2013\u2014-]|\w+day\b|(?:of|from|for|on) (?!my\b))|[^.!?\n]{0,60}\d)|"
     r"\s*#* *(?:(?:besprechungs|sitzungs)?protokoll?|acta de|compte[ -]rendu|proc\u00e8s-verbal|verbale|ata d[aeo]|"
     r"notulen|verslag|note d(?:i|el|ella) (?:riunione|visita)|notas d[ae] (?:la )?reuni\S+|protok\u00f3\u0142|notatka|"
@@ -233,9 +235,12 @@ def without_title(line: str) -> str:
 
     >>> without_title("Compte rendu du 24 novembre"), without_title("Notatka: kod to 4471"), without_title("Kod: 4471")
     ('', 'kod to 4471', 'Kod: 4471')
+    >>> without_title("Minutes, sprint 44")
+    ''
     """
     title, _, said = line.replace("\uff1a", ":").partition(":")
-    return line if _MINUTES.fullmatch(title) is None else said.strip()
+    is_title = _MINUTES.fullmatch(title) or (_MINUTES.match(title) and title[-1:].isdigit())
+    return said.strip() if is_title else line
 
 
 def team_of(said: Utterance) -> str | None:

@@ -20,7 +20,7 @@ _OPENING = re.compile(
     r"(?= ?,| (?:i|i'\w+|we|we'\w+|my|mum|mom|dad)\b)|honestly|basically|tbh|ngl|"
     r"also(?! \w+(?:ing|ed)\b)|and|but|plus|(?:just )?fyi|for the record|absolutely|definitely|exactly|totally|for "
     r"sure|let me (?:think|see)|sounds good|perfect|congrats|congratulations|agreed|same here|oops|turns out|it turns "
-    r"out(?: that)?|i was wrong|my bad|change of plans|smashed it|(?:ignore|forget|scratch) (?:that|what I (?:said|"
+    r"out(?: that)?|i was wrong(?: (?:earlier|before))?|(?:as-?)?salaa?mu?(?:[ -]\w+)?(?= ?,)|my bad|change of plans|smashed it|(?:ignore|forget|scratch) (?:that|what I (?:said|"
     r"wrote))(?: about [\w' ]{2,30})?(?= ?[,.;\u2013-])|lately|nowadays|these days|from today|me too|you know what|you "
     r"know|i mean|guess what|wait|in fact|dear [a-z]+(?= ?,)|of course|unfortunately|luckily|thankfully|fortunately|"
     r"sadly|finally|good (?:morning|evening|question)|no (?:worries|problem|way)|to be honest|long story short|fun "
