@@ -270,3 +270,19 @@ def test_a_letter_tells_of_whom_it_addresses_and_an_institutions_we_is_nobody() 
 def test_a_forms_own_fields_are_of_whom_it_names_among_fields_of_other_things() -> None:
     form = "Patient: Harold Finch\nReason for visit: knee\nMeds: metformin 500 mg\nPlan: review in 6 weeks"
     assert [fact.text for fact in extract_facts(form)] == ["Harold Finch's meds are metformin 500 mg"]
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "INVOICE 2291, Bright Sparks Ltd. Bill to: D. Oyelaran. Replaced consumer unit, 6 hours. Due within 14 days.",
+        "Job: Night porter. The Hotel Astoria seeks a night porter. We offer a room in the staff house.",
+    ],
+)
+def test_an_invoice_or_a_job_offer_says_nothing_of_who_pastes_it(pasted: str) -> None:
+    assert not any("User" in text for text in texts(pasted))
+
+
+def test_the_title_of_a_retrospective_is_no_fact_and_its_we_is_the_team() -> None:
+    notes = "Retro notes, sprint 44\nMira writes the runbook by Friday; we rotate the pager weekly from now on"
+    assert texts(notes) == ["Mira writes the runbook by Friday", "The team rotates the pager weekly from now on"]

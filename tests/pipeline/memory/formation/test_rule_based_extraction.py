@@ -63,6 +63,7 @@ def test_the_first_person_becomes_the_user_and_verbs_agree(sentence: str, stated
         "I've moved.",
         "He said: I live in Rome.",
         "Great weather today",
+        "Rained all morning",
         "I'm glad to hear that.",
         "If I win, I buy a boat.",
         "I really love it.",
