@@ -221,7 +221,13 @@ def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile | None
     is_introduction = profile.is_introduction(stated)
     if not (
         is_introduction
-        or states_personal_fact(stated, profile, is_note=said.context.is_note, is_minutes=said.context.is_group)
+        or states_personal_fact(
+            stated,
+            profile,
+            is_note=said.context.is_note,
+            is_minutes=said.context.is_group,
+            is_message=said.context.is_note and not said.context.is_chat,
+        )
     ):
         return []
     said_by = "" if said.context.is_group else f"{said.context.speaker_name}: "

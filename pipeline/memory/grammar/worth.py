@@ -80,7 +80,8 @@ def worth(clause: Clause, context: SpeakerContext) -> Worth:
     found += _detail_scores(clause, context)
     if context.is_note:
         found.append((1.0, "a note"))
-        if context.is_written and is_record(clause):
+        is_meant = context.is_written or not (context.is_chat or _is_of_things_in_general(clause))
+        if is_meant and is_record(clause):
             found.append((max(0.0, DEFAULT_MIN_WORTH - sum(score for score, _ in found)), "a record"))
     elif context.is_speech and _is_lasting_remark(clause):
         found.append((2.0, "lasts"))
@@ -108,6 +109,12 @@ def is_record(clause: Clause) -> bool:
     return is_rule or (not is_activity and any(_is_specific(token, subject) for token in words))
 
 
+def _is_of_things_in_general(clause: Clause) -> bool:
+    """Return whether a note has no more than a noun before what that does in general: `kids grow up in ten years`."""
+    is_bare = all(child.dep_ == "npadvmod" for child in clause.subject.children)
+    return is_bare and clause.head.lemma_ != "be" and clause.head.tag_ in ("VBZ", "VBP")
+
+
 def is_misread_record(doc: "Doc") -> bool:
     """Return whether a sentence without a clause is a record, its verb read as a noun: `The bus leaves at 7.15.`"""
     verb = next((token for token in doc[1:-1] if token.tag_ == "NNS" and is_third_person(token.lower_)), None)
@@ -127,7 +134,7 @@ OPINION_VERBS = english_words("verbs_of_opinion")
 _TOLD = word_set("then thus therefore me us you your i we our my figure table section chapter appendix")
 """Words that speak to a reader, or point to another place of a text."""
 _MODALS = word_set("must shall may")
-_PRESENT = word_set("today now nowadays currently day days time times year years week month one")
+_PRESENT = word_set("today now nowadays currently these day days time times year years week month one")
 """What is no time or number by itself."""
 
 
@@ -150,7 +157,7 @@ def _is_ruled(head: "Token") -> bool:
 
 def _is_specific(token: "Token", subject: "Token") -> bool:
     """Return whether a word names or counts something, beside the subject itself."""
-    if token.lower_ in _PRESENT:
+    if token.lower_ in _PRESENT or token.lower_ in _CHANGES:
         return False
     if token.like_num or token.tag_ == "CD":
         return True
@@ -436,7 +443,18 @@ def _subject_score(clause: Clause, context: SpeakerContext) -> tuple[float, str]
     if any(child.dep_ == "det" and child.lower_ in ("the", "this") for child in subject.children):
         named = any(part.dep_ in ("compound", "amod", "prep", "nummod") for part in subject.children)
         return (0.5 if named else 0.0) - (not context.is_note), "a thing"
+    if context.is_note and not context.is_written and _tells_what_happened(clause):
+        return 0.5, "a thing of theirs"
     return -2.0, "things in general"
+
+
+def _tells_what_happened(clause: Clause) -> bool:
+    """Return whether a note without an article says what became of something: `thinkpad finally died`."""
+    head, helpers = clause.head, auxiliaries(clause.head)
+    is_some = any(child.dep_ in ("det", "predet", "relcl") for child in clause.subject.children)
+    is_state = head.lemma_ == "be" or any(helper.lemma_ == "be" and helper.tag_ != "VBD" for helper in helpers)
+    is_past = head.tag_ in ("VBD", "VBN") or any(helper.tag_ == "VBD" for helper in helpers)
+    return is_past and not (is_some or is_state or clause.is_shared) and clause.subject.pos_ == "NOUN"
 
 
 def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float, str]]:

@@ -55,6 +55,14 @@ _PERSON = re.compile(
 """A form of address with a name, or two words of a name within a sentence."""
 _NAME_WITHIN = re.compile(r"[^\W\d_]\w+ (?:[a-z\u00e0-\u00ff]+ )+[^\W\d_a-z][^\W\d_]{2,}")
 """A name after two words at least, where nouns have small letters."""
+_OF_SPEAKING = re.compile(
+    r"\b(?:heute|morgen|gestern|aujourd'hui|demain|hier|hoy|ma\u00f1ana|ayer|oggi|domani|ieri|vandaag|gisteren|hoje|"
+    r"amanh\u00e3|ontem|dzi\u015b|dzisiaj|jutro|wczoraj|bug\u00fcn|yar\u0131n|d\u00fcn|idag|imorgon|"
+    r"\u0441\u0435\u0433\u043e\u0434\u043d\u044f|\u0437\u0430\u0432\u0442\u0440\u0430|\u0432\u0447\u0435\u0440\u0430)\b|"
+    r"[\u4eca\u660e\u6628][\u65e5\u5929]",
+    re.IGNORECASE,
+)
+"""Days that are no time by themselves, as in `it rains tomorrow`."""
 _SMALL = re.compile(r"\b[a-z\u00e0-\u00ff]+\b|[\u3040-\u30ff]{2}")
 """Words of which a list of names has none."""
 _PREPOSITION_CHARS = 2
@@ -244,10 +252,12 @@ def _names_speaker(profile: LanguageProfile, text: str) -> bool:
     return any(match[0].lower() not in _ENGLISH | _UNSURE for match in profile.own.finditer(text))
 
 
-def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool, is_minutes: bool = False) -> bool:
+def states_personal_fact(
+    text: str, profile: LanguageProfile, *, is_note: bool, is_minutes: bool = False, is_message: bool = False
+) -> bool:
     """Return whether a non-English sentence states something about its speaker, or in a note what has changed.
 
-    In minutes also what has a time, a number, a rule or a name.
+    In minutes and in a message to nobody else also what has a time, a number, a rule or a name.
     """
     plain = text.rstrip(_END)
     least = MIN_SENTENCE_CHARS if plain.isascii() else _MIN_CJK_SENTENCE_CHARS
@@ -259,6 +269,7 @@ def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool, 
     is_noted = is_note and (has_change_word(plain) or tells_of_own(plain) or _names_own(plain))
     has_names = is_minutes and profile is not _profiles()["de"] and _NAME_WITHIN.search(plain) is not None
     is_noted = is_noted or has_names or (is_minutes and _is_worth_minutes(plain))
+    is_noted = is_noted or (is_message and _is_worth_minutes(_OF_SPEAKING.sub("", plain)))
     return (is_own or is_noted) and profile.hedges.search(plain) is None
 
 

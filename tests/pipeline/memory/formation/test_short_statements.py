@@ -144,6 +144,41 @@ def test_what_is_written_in_a_hurry_is_stated_in_full(said: str, memory: str) ->
 
 
 @pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        ("the bakery closes at 6", "The bakery closes at 6"),
+        ("the clinic uses Doctolib", "The clinic uses Doctolib"),
+        ("locker number is 4471", "Locker number is 4471"),
+        ("choir rehearsals are monthly now", "Choir rehearsals are monthly now"),
+        ("scooter finally died", "Scooter finally died"),
+        ("die Probe ist jetzt am Dienstag um 8", "User: die Probe ist jetzt am Dienstag um 8"),
+        ("la piscina cierra los lunes", "User: la piscina cierra los lunes"),
+        ("la caution est de 900 euros", "User: la caution est de 900 euros"),
+        ("physio gave me new exercises", "User's physio gave User new exercises"),
+    ],
+)
+def test_what_a_note_says_of_a_thing_is_kept_if_it_is_specific_or_has_happened(said: str, memory: str) -> None:
+    assert _memories(said) == [memory]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "kids these days stare at their phones",
+        "dinner smells great",
+        "pitch is frozen",
+        "an alarm went off",
+        "trains run every ten minutes",
+        "the builders are hammering AGAIN",
+        "morgen regnet es wieder",
+        "il treno è in ritardo",
+    ],
+)
+def test_what_things_do_in_general_or_for_the_moment_makes_no_memory(said: str) -> None:
+    assert _memories(said) == []
+
+
+@pytest.mark.parametrize(
     "said",
     [
         "lmao im dead",
