@@ -188,22 +188,28 @@ def _graded_judge(query: Query) -> Judge:
 
 
 async def _locomo(talks: Sequence[Conversation], embedder: Embedder) -> list[JudgedCollection]:
-    both: list[JudgedQuestion] = []
-    for talk in talks:
-        index = (await build_index(talk, extracted(talk), embedder, by_turn=False, dated=True)).index
-        asked = (*talk.questions, *talk.adversarial)
-        both += [
-            JudgedQuestion(index, each.text, _ALL, _evidence_judge(talk, each), is_locked(each.text)) for each in asked
-        ]
+    sessions, turns = [await _talk_questions(talks, embedder, by_turn=each) for each in (False, True)]
     measures = tuple(f"within {budget:,}" for budget in BUDGETS)
     return [
-        JudgedCollection(name, measures, [replace(each, request=replace(_ALL, kinds=kinds)) for each in both])
-        for name, kinds in (
-            ("LoCoMo, hybrid", _ALL.kinds),
-            ("LoCoMo, chunks", ("chunk",)),
-            ("LoCoMo, memories", ("memory",)),
+        JudgedCollection(name, measures, [replace(each, request=replace(_ALL, kinds=kinds)) for each in asked])
+        for name, asked, kinds in (
+            ("LoCoMo, hybrid", sessions, _ALL.kinds),
+            ("LoCoMo, chunks", sessions, ("chunk",)),
+            ("LoCoMo, memories", sessions, ("memory",)),
+            ("LoCoMo, hybrid, a document for each turn", turns, _ALL.kinds),
         )
     ]
+
+
+async def _talk_questions(talks: Sequence[Conversation], embedder: Embedder, *, by_turn: bool) -> list[JudgedQuestion]:
+    found: list[JudgedQuestion] = []
+    for talk in talks:
+        index = (await build_index(talk, extracted(talk), embedder, by_turn=by_turn, dated=True)).index
+        asked = (*talk.questions, *talk.adversarial)
+        found += [
+            JudgedQuestion(index, each.text, _ALL, _evidence_judge(talk, each), is_locked(each.text)) for each in asked
+        ]
+    return found
 
 
 def _evidence_judge(talk: Conversation, asked: AnnotatedQuestion) -> Judge:
