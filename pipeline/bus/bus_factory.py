@@ -184,6 +184,7 @@ def kafka_options_from(settings: Settings, bootstrap: str) -> "KafkaOptions":
     return KafkaOptions(
         bootstrap=bootstrap,
         partitions=settings.partitions,
+        shards=settings.shards,
         replication=settings.kafka_replication,
         min_insync_replicas=settings.kafka_min_insync_replicas,
         retention_days=settings.kafka_retention_days,

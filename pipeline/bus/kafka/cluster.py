@@ -28,6 +28,12 @@ OUTAGE_CALL_TIMEOUT = 3.0
 """Timeout of a call, in seconds, while the cluster is known to be unreachable."""
 OUTAGE_MEMORY_SECONDS = 30.0
 """Time after a timed-out call during which the cluster counts as unreachable, unless a call succeeds."""
+CONSUMER_LOOP_SECONDS = 1.0
+"""Longest pause of a consumer's loop that fetches: what it waits for wakes it, and each round costs CPU."""
+BUSY_FETCH_SECONDS = 0.5
+"""Longest wait of a fetch while records come: a paused partition that resumes is fetched after it."""
+IDLE_FETCH_SECONDS = 2.0
+"""Longest wait of a fetch while none come; the first record ends it."""
 MAX_PARTITION_FETCH_BYTES = 4 * 1024 * 1024
 """Maximum bytes of one partition that a read holds in memory."""
 
@@ -51,6 +57,8 @@ class KafkaOptions:
     bootstrap: str
     """Brokers to ask for the others: `host:port`, separated by commas."""
     partitions: int = 16
+    shards: int = 1
+    """Number of shards of the tables: a process is assigned the partitions of a shard together."""
     replication: int = 1
     min_insync_replicas: int = 1
     retention_days: int = 7
@@ -213,6 +221,7 @@ class Cluster:
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             max_partition_fetch_bytes=MAX_PARTITION_FETCH_BYTES,
+            consumer_timeout_ms=milliseconds(CONSUMER_LOOP_SECONDS),
             **options,
         )
 
@@ -266,6 +275,11 @@ def fetch_task(consumer: AIOKafkaConsumer) -> asyncio.Task[None]:
     return task
 
 
+def set_fetch_wait(consumer: AIOKafkaConsumer, seconds: float) -> None:
+    """Let the next fetches of a consumer wait for records this long at the broker, which answers at the first one."""
+    consumer._fetcher._fetch_max_wait_ms = milliseconds(seconds)  # noqa: SLF001 - aiokafka has no other way
+
+
 async def stop_consumer(consumer: AIOKafkaConsumer) -> None:
     """Stop a consumer; if its fetching has ended by an error, aiokafka raises that before it closes the connections."""
     try:
@@ -283,6 +297,7 @@ async def poll_records(
     )
     if not polled and fetch_task(consumer).done():
         raise FetchEndedError("the task that fetches records has ended")
+    set_fetch_wait(consumer, BUSY_FETCH_SECONDS if polled else IDLE_FETCH_SECONDS)
     return polled
 
 

@@ -111,6 +111,11 @@ class PartitionWorker:
         self._batch_end = None
         self._clear_queue()
 
+    @property
+    def is_paused(self) -> bool:
+        """True while the partition is not fetched, because enough of it waits here."""
+        return self._paused
+
     def description(self) -> str:
         """Return topic and partition for messages."""
         return f"{self.topic_partition.topic}/{self.topic_partition.partition}"

@@ -12,7 +12,16 @@ from aiokafka.errors import KafkaError
 from faststream.kafka import KafkaBroker
 
 from pipeline.bus.delivery import Delivery
-from pipeline.bus.kafka.cluster import KafkaOptions, fetch_task, milliseconds, start_client, stop_consumer
+from pipeline.bus.kafka.cluster import (
+    BUSY_FETCH_SECONDS,
+    IDLE_FETCH_SECONDS,
+    KafkaOptions,
+    fetch_task,
+    milliseconds,
+    set_fetch_wait,
+    start_client,
+    stop_consumer,
+)
 from pipeline.bus.kafka.faststream_subscriber import ConsumerRecords, open_subscriber
 from pipeline.bus.kafka.partition_worker import PartitionWorker
 from pipeline.bus.records import RawRecord, WithOpeners
@@ -24,7 +33,7 @@ log = logging.getLogger(__name__)
 
 REBALANCE_DRAIN_SECONDS = 2.0
 """Time a rebalance waits for current batches, so that few are handled twice."""
-POLL_TIMEOUT_SECONDS = 1.0
+POLL_TIMEOUT_SECONDS = 2.0
 POLL_REST_SECONDS = 0.025
 """Time from one poll with records to the next: later records join, as each batch costs a fetch and several commits."""
 RETRY_SECONDS = 1.0
@@ -59,6 +68,7 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
             broker,
             stage.source.name,
             stage.group,
+            shards=options.shards,
             session_timeout=options.session_timeout,
             listener=self,
             poll=self._poll,
@@ -160,6 +170,8 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
         await asyncio.sleep(self._rests_until - now())
         limit = self.stage.batch_size * max(1, len(self._workers))
         polled = await consumer.getmany(timeout_ms=milliseconds(POLL_TIMEOUT_SECONDS), max_records=limit)
+        is_busy = polled or any(worker.is_paused for worker in self._workers.values())
+        set_fetch_wait(consumer, BUSY_FETCH_SECONDS if is_busy else IDLE_FETCH_SECONDS)
         if polled:
             self._rests_until = now() + POLL_REST_SECONDS
         return tuple(record for records in polled.values() for record in records)

@@ -1,15 +1,18 @@
 """A stage takes records from Kafka in few polls: what comes shortly after others joins the next one."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import Fetcher
 from faststream.kafka import KafkaBroker
 
 from pipeline.bus.delivery import Delivery, RetryPolicy
 from pipeline.bus.kafka import stage_consumer
 from pipeline.bus.kafka.cluster import KafkaOptions
+from pipeline.bus.kafka.partition_worker import PartitionWorker
 from pipeline.bus.kafka.stage_consumer import StageConsumer
 from pipeline.bus.records import without_openers
 from pipeline.stage import Stage
@@ -24,6 +27,11 @@ class _Consumer:
 
     def __init__(self, *counts: int) -> None:
         self.left = list(counts)
+        self._fetcher = SimpleNamespace(_fetch_max_wait_ms=500)
+
+    @property
+    def fetch_wait_ms(self) -> int:
+        return int(self._fetcher._fetch_max_wait_ms)
 
     async def getmany(self, **_: Any) -> dict[TopicPartition, list[object]]:
         count = self.left.pop(0)
@@ -60,3 +68,20 @@ async def test_a_poll_rests_only_after_one_that_found_records(
     polling = await _begin_poll(stage, consumer)
     assert consumer.left == left
     polling.cancel()
+
+
+async def test_fetches_wait_longer_while_no_records_come_and_no_partition_is_paused() -> None:
+    stage, consumer = _stage_consumer(), _Consumer(0, 3, 0)
+    waits = []
+    for paused in (False, False, True):
+        if paused:
+            worker = PartitionWorker(TopicPartition("topic", 0), consumer, stage._handle_batch, 1)  # type: ignore[arg-type]  # only polled
+            worker._paused = True
+            stage._workers[worker.topic_partition] = worker
+        await (await _begin_poll(stage, consumer))
+        waits.append(consumer.fetch_wait_ms)
+    assert waits == [2000, 500, 500]
+
+
+def test_aiokafka_reads_the_wait_of_each_fetch_from_where_it_is_set() -> None:
+    assert "_fetch_max_wait_ms" in Fetcher._get_actions_per_node.__code__.co_names
