@@ -117,10 +117,10 @@ class Pipeline:
             writing.cancel()
             await asyncio.gather(writing, return_exceptions=True)
 
-    async def run_tables(self) -> None:
+    async def run_tables(self, *, serves_requests: bool = True) -> None:
         """Write, follow and maintain tables and snapshots of the index until `close`."""
         async with asyncio.TaskGroup() as parts:
-            parts.create_task(self.store.run())
+            parts.create_task(self.store.run(serves_requests=serves_requests))
             parts.create_task(self.index_cache.run())
 
     async def run_stages(self) -> None:

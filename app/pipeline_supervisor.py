@@ -105,7 +105,7 @@ class PipelineSupervisor:
         self._has_ended = False
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(run_in_background_lane(self.pipeline.run_tables))
+                tasks.create_task(run_in_background_lane(self._run_tables))
                 if self.resources.is_multi_process:
                     tasks.create_task(self._poll_active_generation())
                 while True:
@@ -113,13 +113,16 @@ class PipelineSupervisor:
                     before = self.pipeline
                     await self._handle_switch(pending)
                     if self.pipeline is not before:
-                        tasks.create_task(run_in_background_lane(self.pipeline.run_tables))
+                        tasks.create_task(run_in_background_lane(self._run_tables))
                         if self.resources.is_multi_process:
                             tasks.create_task(self._close_retired(before, self.pipeline))
         finally:
             self._has_ended = True
             while not self._pending_switches.empty():
                 self._pending_switches.get_nowait().completed.cancel()
+
+    async def _run_tables(self) -> None:
+        await self.pipeline.run_tables(serves_requests=self.serves_requests)
 
     async def drain(self, seconds: float) -> None:
         """Wait for batches in progress to be committed, at most `seconds`."""

@@ -289,6 +289,9 @@ class EntityTable(Protocol[Row]):
 
     async def get(self, entity_keys: Collection[str]) -> dict[str, list[Row]]: ...
 
+    def hint_incarnations(self, incarnations: Mapping[str, str]) -> None:
+        """Say in which incarnation each key is or would be, so that no other shard is read for it."""
+
     async def update(
         self,
         entity_keys: Collection[str],

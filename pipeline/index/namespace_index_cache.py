@@ -100,6 +100,7 @@ class NamespaceIndexCache:
         folder: Path,
         snapshots: SnapshotOptions | None = None,
     ) -> None:
+        self._documents = documents
         self._memories = memories
         self._catalog = catalog
         self._limit_bytes = limit_bytes
@@ -145,6 +146,7 @@ class NamespaceIndexCache:
         row = self._catalog.namespace(namespace)
         if row is None:
             return []
+        await self._refresh(row)
         neighbors = await (await self.open(row)).nearest_memories(vector, limit)
         rows = await self._memories.get([id_ for id_, _ in neighbors])
         return [(rows[id_][0], cosine) for id_, cosine in neighbors if rows.get(id_)]
@@ -154,6 +156,7 @@ class NamespaceIndexCache:
         row = self._catalog.namespace(namespace)
         if row is None:
             return None
+        await self._refresh(row)
         index = await self._load_up_to_date(row)
         return SharedTermSearch(index.memories.snapshot(), index.documents)
 
@@ -162,6 +165,7 @@ class NamespaceIndexCache:
         row = self._catalog.namespace_of(incarnations[0]) if incarnations else None
         if row is None:
             return []
+        await self._refresh(row)
         index = await self._load_up_to_date(row)
         return find_memories_by_keys(index.memories.snapshot(), index.documents, incarnations, keys)
 
@@ -275,6 +279,12 @@ class NamespaceIndexCache:
         task = asyncio.create_task(verify())
         self._verifying.add(task)
         task.add_done_callback(self._verifying.discard)
+
+    async def _refresh(self, namespace: NamespaceRow) -> None:
+        """Hear of changes by other processes before a stage compares memories: its process may follow them late."""
+        await asyncio.gather(
+            self._documents.refresh(namespace.incarnations), self._memories.refresh(namespace.incarnations)
+        )
 
     async def _load_up_to_date(self, namespace: NamespaceRow) -> NamespaceIndex:
         """Load the namespace unless it is loaded, and apply its pending changes."""

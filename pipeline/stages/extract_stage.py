@@ -132,6 +132,9 @@ class ExtractStage:
 
     async def _group_by_document(self, batch: Sequence[Submission]) -> dict[str, SubmissionHistory]:
         histories: dict[str, SubmissionHistory] = {}
+        incarnations = {record.event.document: record.event.incarnation for record in batch}
+        self.documents.hint_incarnations(incarnations)
+        self.chunks.hint_incarnations(incarnations)
         # Skip records before a deletion by the interface; the log holds that deletion further on.
         buried = await self.tombstones.latest_deletions({record.event.document for record in batch})
         for record in batch:

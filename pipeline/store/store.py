@@ -45,11 +45,11 @@ class Store:
         self._tables = tables
         self._write_ahead_log = write_ahead_log
 
-    async def run(self) -> None:
+    async def run(self, *, serves_requests: bool = True) -> None:
         """Flush, follow and maintain every table until `close`."""
         async with asyncio.TaskGroup() as tasks:
             for table in self._tables:
-                tasks.create_task(table.run())
+                tasks.create_task(table.run(serves_requests=serves_requests))
 
     async def close(self) -> None:
         """Stop `run`, then write all pending changes."""

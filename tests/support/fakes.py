@@ -94,6 +94,9 @@ class FakeEntityTable(Generic[Row]):
     ) -> None:
         self.listeners.append(listener)
 
+    def hint_incarnations(self, incarnations: Mapping[str, str]) -> None:
+        """Do nothing: a dictionary has no shards."""
+
     async def refresh(self, incarnations: Collection[str] | None = None) -> None:
         """Do nothing: nobody else changes a dictionary."""
 

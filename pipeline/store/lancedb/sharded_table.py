@@ -124,8 +124,8 @@ class ShardedTable(ABC, Generic[Row]):
         """Remove from the disk what only versions older than this hold."""
 
     @abstractmethod
-    async def run(self) -> None:
-        """Do the background work until `stop`."""
+    async def run(self, *, serves_requests: bool = True) -> None:
+        """Do the background work until `stop`; a process that answers no requests may hear later of other processes."""
 
     @abstractmethod
     def stop(self) -> None:

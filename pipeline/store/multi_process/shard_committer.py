@@ -248,6 +248,9 @@ class ShardCommitter(Generic[Row]):
 
     async def refresh(self) -> None:
         """Catch up with changes by other processes."""
+        if self._lance_table.is_known_to_be(self._seen_version):
+            self._seen_at = time.monotonic()
+            return
         async with self._order_lock:
             await self._refresh()
 

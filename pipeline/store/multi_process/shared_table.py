@@ -39,6 +39,8 @@ _KEYS_PER_DELETE = 512
 _ROW_CACHE_FACTOR = 4
 """Caches hold the batches of all partitions between two stages; a miss is a query."""
 _MAINTENANCE_INTERVAL_SECONDS = 2.0
+_UNWATCHED_POLL_SECONDS = 10.0
+"""Interval at which a process without requests hears of changes in shards that other processes write."""
 _MAX_COPY_SECONDS = TOMBSTONE_RETENTION_SECONDS / 2
 """Age of a copy of rows up to which `changed_since` can tell of every deletion."""
 
@@ -95,6 +97,7 @@ class SharedTable(ShardedTable[Row]):
         Each key's changes come in log order, and a process shows all of them from some offset on. `latest_deletions`
         tells where in the log keys were deleted, for every deletion that is written.
         """
+        self.hint_incarnations({key: logged[0].incarnation for key, logged in changes.items()})
         marks = self._overlay.append(changes)
         stored = await self._read_stored(list(changes))
         # After the rows: the owner tells of a deletion before it writes it, and may be ahead of this process.
@@ -159,10 +162,16 @@ class SharedTable(ShardedTable[Row]):
             while groups := await self._entity_keys_in(shard, members):
                 await self._committers[shard].update(groups, lambda _, rows: [] if rows else None)
 
-    async def run(self) -> None:
-        """Follow other processes and maintain the shards until `stop`."""
+    async def run(self, *, serves_requests: bool = True) -> None:
+        """Follow other processes and maintain the shards until `stop`.
+
+        Without requests nobody waits for what others change: readers look for the newest version, and those that
+        read from memory call `refresh`.
+        """
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._poll_remote_changes())
+            tasks.create_task(
+                self._poll_remote_changes(self._sharing.poll_seconds if serves_requests else _UNWATCHED_POLL_SECONDS)
+            )
             tasks.create_task(self._maintain_shards())
 
     def stop(self) -> None:
@@ -190,8 +199,8 @@ class SharedTable(ShardedTable[Row]):
     def health_issues(self) -> list[str]:
         return [issue for committer in self._committers if (issue := committer.health_issue) is not None]
 
-    async def _poll_remote_changes(self) -> None:
-        while not await is_set_within(self._stopped, self._sharing.poll_seconds):
+    async def _poll_remote_changes(self, seconds: float) -> None:
+        while not await is_set_within(self._stopped, seconds):
             try:
                 due = [committer for committer in self._committers if committer.is_due_to_follow()]
                 await asyncio.gather(*(committer.follow() for committer in due))

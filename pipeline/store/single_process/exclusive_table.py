@@ -122,7 +122,7 @@ class ExclusiveTable(ShardedTable[Row]):
         self._discard_incarnations(deleted)
         await self.wait_until_durable()
 
-    async def run(self) -> None:
+    async def run(self, *, serves_requests: bool = True) -> None:  # noqa: ARG002 - there are no other processes
         """Flush and maintain until `stop`."""
         async with asyncio.TaskGroup() as tasks:
             for flusher in self._flushers:

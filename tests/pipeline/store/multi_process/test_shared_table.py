@@ -331,6 +331,22 @@ async def test_a_running_store_follows_another_process(tmp_path: Path) -> None:
     await running
 
 
+async def test_a_process_without_requests_reads_what_others_change_and_hears_of_it_when_it_asks(tmp_path: Path) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    heard: list[str] = []
+    store.documents.subscribe(heard.extend)
+    running = asyncio.create_task(store.run(serves_requests=False))
+    row = document("a")
+    await store_documents(other, row)
+    await other.documents.update([row.key], lambda _, rows: [replace(rows[0], title="new")])
+    assert [found.title for found in (await store.documents.get([row.key]))[row.key]] == ["new"]
+    assert not heard
+    await store.documents.refresh(["alice#0"])
+    assert heard == [row.key]
+    await store.close()
+    await running
+
+
 async def test_maintenance_by_one_process_fails_no_other(tmp_path: Path) -> None:
     store, other = [await open_test_store(tmp_path, shared=True, shards=1) for _ in range(2)]
     finished = asyncio.Event()
