@@ -2,6 +2,7 @@
 
 Every deployment gets the same documents in the same way, one after the other in one run, so that the ratios
 hold on a machine of any speed. Nothing is embedded and no memories are formed: what is left is the log and the tables.
+What the processes take while nothing is to be done is measured first, by itself: a slow ingest holds more of it.
 """
 
 import argparse
@@ -34,6 +35,9 @@ CONNECTIONS = 4
 WORKERS = (0, 1, 2, 4)
 POLL_SECONDS = 0.5
 """Pause between two looks whether all is done, so that these cost next to nothing of what is measured."""
+IDLE_SECONDS = 10.0
+WARM_UP = 300
+"""Documents before an ingest that nothing else came before."""
 SETTINGS = {"RECOLLECT_EMBEDDER": "none", "RECOLLECT_DREAMING_DEBOUNCE_SECONDS": "1"}
 
 
@@ -58,8 +62,9 @@ def main() -> None:
     parser.add_argument("--characters", type=int, default=CHARACTERS, help="of a document")
     parser.add_argument("--workers", type=int, nargs="+", default=WORKERS, help="0: one process, embedded log")
     parser.add_argument("--replay", action="store_true", help="replay them too")
+    parser.add_argument("--ingest-only", action="store_true", help="without adding one after the other")
     options = parser.parse_args()
-    run(options.documents, options.characters, options.workers, replays=options.replay)
+    run(options.documents, options.characters, options.workers, replays=options.replay, adds=not options.ingest_only)
 
 
 def run(
@@ -68,19 +73,20 @@ def run(
     workers: Sequence[int] = WORKERS,
     *,
     replays: bool = True,
+    adds: bool = True,
 ) -> None:
     """Measure with so many documents, and print a table."""
     writer = TextGenerator(3)
     texts = [writer.paragraph(characters) for _ in range(documents)]
     lines = [
-        "| deployment | add, ms | found, ms | documents/s | CPU ms each | by the API | replayed/s | CPU ms each |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| deployment | add ms | found ms | ingest/s | CPU ms each | of the API | idle ms/s | replay/s | CPU ms |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     with tempfile.TemporaryDirectory(prefix="recollect-processes-") as place:
         for number, count in enumerate(workers):
             with start_deployment(Path(place) / str(number), count, SETTINGS) as deployment:
                 print(f"… {deployment.name}, load {os.getloadavg()[0]:.1f}", file=sys.stderr, flush=True)
-                lines.append(asyncio.run(_measure(deployment, texts, replays=replays)))
+                lines.append(asyncio.run(_measure(deployment, texts, replays=replays, adds=adds)))
                 print(lines[-1], file=sys.stderr, flush=True)
     print("\n".join(lines))
 
@@ -117,14 +123,15 @@ def start_processes(
         yield Deployment(f"Kafka, 1 API and {workers} pipeline", servers[0], servers[1:], variables)
 
 
-async def _measure(deployment: Deployment, texts: Sequence[str], *, replays: bool) -> str:
+async def _measure(deployment: Deployment, texts: Sequence[str], *, replays: bool, adds: bool) -> str:
     """A line of the table."""
     api = deployment.api
-    load = LoadBenchmark(api, TextGenerator(5), Sizes(adds=200, found=30))
-    add = (await load.add_alone())["add_alone_p50"]
-    found = (await load.time_to_searchable())["found_p50"]
+    latencies = await _measure_latencies(api) if adds else " | "
+    if not adds:
+        await send_texts(api, texts[:WARM_UP], "warm")
     connection = HttpConnection(api.url, api.key)
-    await wait_for_zero_lag(connection)
+    await wait_for_zero_lag(connection, POLL_SECONDS)
+    idle = await measure_idle(deployment)
     before = deployment.cpu_seconds()
     began = time.perf_counter()
     await send_texts(api, texts)
@@ -138,8 +145,25 @@ async def _measure(deployment: Deployment, texts: Sequence[str], *, replays: boo
         replayed, cpu = await measure_replay(connection, deployment, len(texts))
         replay = f" {replayed:,.0f} | {cpu:.2f} |"
     await connection.close()
-    latencies = f"{add:.1f} | {found:.0f}"
-    return f"| {deployment.name} | {latencies} | {rate:,.0f} | {answering + working:.2f} | {answering:.2f} |{replay}"
+    costs = f"{answering + working:.2f} | {answering:.2f} | {1000 * idle:.0f}"
+    return f"| {deployment.name} | {latencies} | {rate:,.0f} | {costs} |{replay}"
+
+
+async def _measure_latencies(api: Server) -> str:
+    """Add documents one after the other: time until the answer, and until they are found."""
+    load = LoadBenchmark(api, TextGenerator(5), Sizes(adds=200, found=30))
+    add = (await load.add_alone())["add_alone_p50"]
+    found = (await load.time_to_searchable())["found_p50"]
+    return f"{add:.1f} | {found:.0f}"
+
+
+async def measure_idle(deployment: Deployment) -> float:
+    """Seconds of CPU that all processes take in a second without anything to do."""
+    for server in (deployment.api, *deployment.workers):
+        await wait_for_idle_cpu(server.pid)
+    before, began = sum(deployment.cpu_seconds()), time.perf_counter()
+    await asyncio.sleep(IDLE_SECONDS)
+    return (sum(deployment.cpu_seconds()) - before) / (time.perf_counter() - began)
 
 
 async def measure_replay(connection: HttpConnection, deployment: Deployment, documents: int) -> tuple[float, float]:
@@ -151,7 +175,7 @@ async def measure_replay(connection: HttpConnection, deployment: Deployment, doc
     return documents / seconds, 1000 * (sum(deployment.cpu_seconds()) - before) / documents
 
 
-async def send_texts(api: Server, texts: Sequence[str]) -> None:
+async def send_texts(api: Server, texts: Sequence[str], prefix: str = "d") -> None:
     """Add the texts in batches by a few connections at once."""
     waiting = iter(range(0, len(texts), BATCH))
 
@@ -159,7 +183,7 @@ async def send_texts(api: Server, texts: Sequence[str]) -> None:
         connection = HttpConnection(api.url, api.key)
         for first in waiting:
             documents = [
-                {"id": f"d{first + n}", "content": text} for n, text in enumerate(texts[first : first + BATCH])
+                {"id": f"{prefix}{first + n}", "content": text} for n, text in enumerate(texts[first : first + BATCH])
             ]
             path = f"/ns/home-{first // BATCH % NAMESPACES}/document/batch"
             await connection.post(path, {"documents": documents, "taskType": "superrag"})
