@@ -26,7 +26,14 @@ from pipeline.memory.languages.english import english_words
 from pipeline.text.analyzer import detect_language as text_language
 from pipeline.text.analyzer import words as folded_words
 from pipeline.text.english_verbs import is_finite, is_third_person, word_set
-from pipeline.text.statement_words import has_change_word, relative_in_subject, says_number, says_time, tells_of_own
+from pipeline.text.statement_words import (
+    asks_for_number,
+    has_change_word,
+    relative_in_subject,
+    says_number,
+    says_time,
+    tells_of_own,
+)
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 6, 300
 """Characters of a sentence."""
@@ -269,7 +276,9 @@ def states_personal_fact(
     is_noted = is_note and (has_change_word(plain) or tells_of_own(plain) or _names_own(plain))
     has_names = is_minutes and profile is not _profiles()["de"] and _NAME_WITHIN.search(plain) is not None
     is_noted = is_noted or has_names or (is_minutes and _is_worth_minutes(plain))
-    is_noted = is_noted or (is_message and _is_worth_minutes(_OF_SPEAKING.sub("", plain)))
+    is_noted = is_noted or (
+        is_message and not asks_for_number(plain) and _is_worth_minutes(_OF_SPEAKING.sub("", plain))
+    )
     return (is_own or is_noted) and profile.hedges.search(plain) is None
 
 

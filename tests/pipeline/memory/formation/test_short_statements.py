@@ -172,6 +172,7 @@ def test_what_a_note_says_of_a_thing_is_kept_if_it_is_specific_or_has_happened(s
         "the builders are hammering AGAIN",
         "morgen regnet es wieder",
         "il treno è in ritardo",
+        "wie viel Brot kommt am Wochenende",
     ],
 )
 def test_what_things_do_in_general_or_for_the_moment_makes_no_memory(said: str) -> None:
