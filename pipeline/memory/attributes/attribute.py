@@ -11,6 +11,10 @@ from pipeline.memory.languages.english import english_words
 
 ValueKind = Literal["exact", "name", "phrase", "time", "statement"]
 _DAY = re.compile(r"\bon (?:the \w+ of )?\d{1,2} [a-z]{3,} \d{4}\b")
+_SOME_DAYS = re.compile(
+    r"\b(?:on (?:(?:mon|tues|wednes|thurs|fri|satur|sun|week)days|(?:public |bank )?holidays|weekends)|at weekends|"
+    r"in (?:the )?(?:spring|summer|autumn|fall|winter|holidays)|during (?:the )?(?:\w+ )?(?:holidays|term|ramadan))\b"
+)
 NEGATION_PREFIX = "not "
 """Prefix of values that are no longer, or were never, true."""
 
@@ -63,7 +67,7 @@ def contradicts(new: Attribute, old: Attribute) -> bool:
         return names_value(new.replaced_value, old.value) or _denies_kind_of(new, old)
     if not ((new.is_single_valued and old.is_single_valued) or new.is_explicit_change):
         return False
-    if _is_of_one_day(new) and not _is_of_one_day(old):
+    if (_is_of_one_day(new) and not _is_of_one_day(old)) or (_is_exception(new) and not _is_exception(old)):
         return False
     if "time" in (new.value_kind, old.value_kind):
         return times_conflict(new.value, old.value) or (new.is_explicit_change and new.value_kind == old.value_kind)
@@ -79,6 +83,11 @@ def _is_of_one_day(attribute: Attribute) -> bool:
     """Return whether a time or figure holds on one day only: `at 10 on 21 November 2026`."""
     is_figure = attribute.name != "age" and (attribute.value_kind == "time" or attribute.value[:1].isdigit())
     return is_figure and not attribute.is_explicit_change and _DAY.search(attribute.detail) is not None
+
+
+def _is_exception(attribute: Attribute) -> bool:
+    """Return whether a value holds on some days only: `opens at 10 on Sundays`."""
+    return not attribute.is_explicit_change and _SOME_DAYS.search(attribute.detail) is not None
 
 
 def is_equivalent(new: Attribute, old: Attribute) -> bool:

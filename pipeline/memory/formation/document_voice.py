@@ -30,8 +30,8 @@ _FIRST = re.compile(
 _BOILERPLATE = re.compile(
     r"\W*(?:(?:our )?(?:privacy|cookie|return|refund) (?:policy|notice|statement)|terms (?:of|and) \w+|imprint|"
     r"impressum|licen[cs]e agreement|(?:end[ -])?(?:user|product|employee|software|staff|owner'?s) (?:guide|manual|"
-    r"handbook|licen[cs]e)|(?:job|vacancy|position)(?: (?:ad|advert|title|offer|opening))?(?= ?:))\b"
-    r"(?=\s*(?:[.:\n\u2013\u2014-]|$))|"
+    r"handbook|licen[cs]e))\b(?=\s*(?:[.:\n\u2013\u2014-]|$))|"
+    r"\W*(?:job|vacancy)\b[^\n]{0,200}\b(?:seeks?|we offer|we(?: are|'re) looking for)\b|"
     r"\W*(?:tax )?(?:invoice|receipt|quotation|order confirmation|packing slip)\b[^.!?\n]{0,20}\d",
     re.IGNORECASE,
 )

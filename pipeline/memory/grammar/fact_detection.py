@@ -21,6 +21,7 @@ from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, Worth, is_mi
 from pipeline.memory.languages.profiles import (
     QUESTION_MARK,
     LanguageProfile,
+    asks_elsewhere,
     detect_language,
     is_doubtful,
     is_instruction,
@@ -168,7 +169,8 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
         return []
     if said.discourse.person is not None and with_patient(said.text) != said.text:
         return []  # it is theirs
-    is_question = said.text.rstrip().endswith("?") and not _ends_before_question(said.text, text)
+    is_marked = said.text.rstrip().endswith("?") and not _ends_before_question(said.text, text)
+    is_question = is_marked or asks_elsewhere(said.text)
     least = min_worth - _WORTH_OF_ANSWERS * said.is_answer - _WORTH_OF_MINUTES * said.context.is_group
     facts = _facts_of(doc, said.context, said.discourse, least, is_question=is_question)
     if not facts and not is_question and said.context.is_speech and (own := _IDENTITY.match(text)) is not None:

@@ -26,14 +26,7 @@ from pipeline.memory.languages.english import english_words
 from pipeline.text.analyzer import detect_language as text_language
 from pipeline.text.analyzer import words as folded_words
 from pipeline.text.english_verbs import is_finite, is_third_person, word_set
-from pipeline.text.statement_words import (
-    asks_for_number,
-    has_change_word,
-    relative_in_subject,
-    says_number,
-    says_time,
-    tells_of_own,
-)
+from pipeline.text.statement_words import has_change_word, relative_in_subject, says_number, says_time, tells_of_own
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 6, 300
 """Characters of a sentence."""
@@ -77,6 +70,8 @@ _PREPOSITION_CHARS = 2
 _MIN_CJK_TRAIT_CHARS = 3
 _MIN_GREETING_CHARS = 4
 """Letters of an opening that is of one language only: `hoi, `, not `a `."""
+_IS_SOMEBODY = re.compile(r"\w+ (?:is|was) (?:a|an|the|my|our) ")
+"""What an English statement says of a name that is a word of questions elsewhere."""
 _END = " .!\u3002\uff01\u2026\u0964"
 _BETWEEN = re.compile(
     r"([,;\uff0c\u3001\u060c] *| (?:und|et|y|e|i|en|och|og|\u0438|\u0456|\u0442\u0430|\u03ba\u03b1\u03b9|ve|\u0219i) )"
@@ -233,6 +228,16 @@ def is_doubtful(text: str) -> bool:
     return len(words) - len(others) <= 1 and not any(map(is_finite, others))
 
 
+def asks_elsewhere(text: str) -> bool:
+    """Return whether a text with hardly a word of English begins as questions of another language do.
+
+    >>> asks_elsewhere("ile wynosi czynsz"), asks_elsewhere("Kim is a nurse")
+    (True, False)
+    """
+    is_asking = is_doubtful(text) and _profiles()["other"].asks.match(text) is not None
+    return is_asking and _IS_SOMEBODY.match(text) is None
+
+
 def _likelihood(profile: LanguageProfile, words: Iterable[str], text: str) -> tuple[int, int]:
     return _common(profile, words), len(profile.own.findall(text))
 
@@ -276,9 +281,7 @@ def states_personal_fact(
     is_noted = is_note and (has_change_word(plain) or tells_of_own(plain) or _names_own(plain))
     has_names = is_minutes and profile is not _profiles()["de"] and _NAME_WITHIN.search(plain) is not None
     is_noted = is_noted or has_names or (is_minutes and _is_worth_minutes(plain))
-    is_noted = is_noted or (
-        is_message and not asks_for_number(plain) and _is_worth_minutes(_OF_SPEAKING.sub("", plain))
-    )
+    is_noted = is_noted or (is_message and _is_worth_minutes(_OF_SPEAKING.sub("", plain)))
     return (is_own or is_noted) and profile.hedges.search(plain) is None
 
 
