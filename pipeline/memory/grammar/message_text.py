@@ -112,6 +112,7 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         ("atm", r"\batm\b", "at the moment"),
         ("cuz", r"\b(?:cuz|cus|bc)\b", "because"),
         ("bc", r"\b(?:cuz|cus|bc)\b", "because"),
+        ("cause", r"(?<=\w )(?:['\u2019]|\b)cause(?= (?:i|it|my|we|our|he|she|they)\b)", "because"),
         (
             " may",
             r"\b(of|in|since|until|till|by|last|next|\d(?:st|nd|rd|th)?) may\b(?! (?:be|have|not|well|or)\b)",

@@ -70,6 +70,7 @@ _PREPOSITION_CHARS = 2
 _MIN_CJK_TRAIT_CHARS = 3
 _MIN_GREETING_CHARS = 4
 """Letters of an opening that is of one language only: `hoi, `, not `a `."""
+_ENGLISH_I = re.compile(r"\bI['\u2019](?:m|ve|ll|d)\b")
 _IS_SOMEBODY = re.compile(r"\w+ (?:is|was) (?:a|an|the|my|our) ")
 """What an English statement says of a name that is a word of questions elsewhere."""
 _END = " .!\u3002\uff01\u2026\u0964"
@@ -188,10 +189,9 @@ def detect_language(text: str) -> LanguageProfile | None:
     (True, None)
     """
     profiles = _profiles()
-    if not text.isascii():
-        for code, script in _SCRIPTS.items():
-            if script.search(text):
-                return profiles[code]
+    written = None if text.isascii() else next((code for code in _SCRIPTS if _SCRIPTS[code].search(text)), None)
+    if written is not None or _ENGLISH_I.search(text):
+        return None if written is None else profiles[written]
     words = [word.lower() for word in _WORD.findall(text)]
     if words and _LATIN.search(text) is None:
         return _other(text)

@@ -21,6 +21,7 @@ def stated(sentence: str, context: SpeakerContext = ANN, min_worth: float = DEFA
 @pytest.mark.parametrize(
     ("sentence", "fact"),
     [
+        ("I quit smoking 'cause I want to sing.", "Ann quit smoking because Ann wants to sing"),
         ("Been working on a song.", "Ann has been working on a song"),
         ("Just got back from a road trip to Texas!", "Ann just got back from a road trip to Texas"),
         ("Gonna open a studio in June.", "Ann is going to open a studio in June"),

@@ -101,6 +101,8 @@ def test_a_chat_in_another_language_names_the_speaker() -> None:
         "I met Le Corbusier.",
         "Maria drinks no alcohol.",
         "Bob owns no car.",
+        "I'm starting a dance studio.",
+        "I've got a piano solo.",
     ],
 )
 def test_english_with_foreign_words_stays_english(sentence: str) -> None:
