@@ -183,9 +183,10 @@ def _day(when: str | float) -> date | None:
     """Return the day of a written time, or of seconds or milliseconds since 1970."""
     if isinstance(when, str) and not _SECONDS.fullmatch(when):
         return parse_calendar_day(when)
-    seconds = float(when)
-    seconds /= 1000 if seconds > _LATEST_SECONDS else 1
-    return datetime.fromtimestamp(seconds, UTC).date() if 0 < seconds <= _LATEST_SECONDS else None
+    seconds = float(when) if isinstance(when, str) else when
+    if not 0 < seconds <= 1000 * _LATEST_SECONDS:
+        return None  # too large a number could not be divided either
+    return datetime.fromtimestamp(seconds / 1000 if seconds > _LATEST_SECONDS else seconds, UTC).date()
 
 
 def _plain(content: Any) -> str:

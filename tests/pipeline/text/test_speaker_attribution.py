@@ -78,3 +78,9 @@ def test_the_days_of_a_chat_are_read_in_one_order(first: str, second: str, day: 
 def test_messages_as_programs_export_them_have_a_person_and_a_day(message: str) -> None:
     (said,) = parse_utterances(f"[{message}]")
     assert (said.speaker, said.text, said.said_on) == ("Ann", "I moved", date(2023, 5, 8))
+
+
+@pytest.mark.parametrize("time", ["1" + "0" * 400, "-5", "NaN", "Infinity", "true"])
+def test_a_message_with_a_time_that_is_none_is_read(time: str) -> None:
+    (said,) = parse_utterances(f'[{{"name": "Ann", "text": "I moved", "time": {time}}}]')
+    assert (said.speaker, said.text) == ("Ann", "I moved")
