@@ -32,8 +32,6 @@ _COMPRESSION_LEVEL: Final = 6
 
 @dataclass(frozen=True)
 class StaticFile:
-    """A file in memory."""
-
     content: bytes
     content_type: str
     digest: str
@@ -75,6 +73,5 @@ def read_static_files(folder: Path) -> dict[str, StaticFile]:
 
 
 def read_static_file(path: Path) -> StaticFile:
-    """Read a file; its type follows from its suffix."""
     content = path.read_bytes()
     return StaticFile(content, _CONTENT_TYPES[path.suffix], sha256(content).hexdigest()[:32])

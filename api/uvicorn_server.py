@@ -135,7 +135,6 @@ async def serve(
 
 
 def _on_signal(loop: asyncio.AbstractEventLoop, number: int, handler: Callable[[], None]) -> None:
-    """Call a handler in the event loop when a signal arrives."""
     try:
         loop.add_signal_handler(number, handler)
     except NotImplementedError:  # the event loops of Windows

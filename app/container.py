@@ -23,7 +23,7 @@ from api.questions.question_matching import QuestionSources
 from api.questions.question_notifier import QuestionNotifier
 from api.questions.webhook_sender import WebhookSender
 from api.search import profile_query, related_memories, search_query
-from api.search.memory_pages import search_with_pages
+from api.search.search_query import search_with_pages
 from app.connector_composition import ConnectorRuntime, encryption_keys, open_connectors, open_vault
 from app.erasure_service import ErasureService
 from app.generation_pipeline import Pipeline

@@ -77,7 +77,6 @@ class _FoundRecords:
 
     @property
     def positions(self) -> list[str]:
-        """Positions of the records, as the digest counts them."""
         return [f"{topic}/{number}/{at}" for (topic, number), offsets in self.offsets.items() for at in offsets]
 
     def counts(self) -> ErasedCounts:

@@ -79,7 +79,6 @@ class Pipeline:
 
     @property
     def health(self) -> HealthService:
-        """The source of metrics and readiness."""
         folder = self.resources.settings.data_dir
         metrics = self.resources.metrics
         return HealthService(self.bus, self.store, self.index_cache, metrics, folder, stages=self.stages)

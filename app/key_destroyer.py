@@ -109,12 +109,10 @@ class KeyDestroyer:
         return keys
 
     def close(self) -> None:
-        """Close the index; `run` has ended."""
         if self._index is not None:
             self._index.close()
 
     async def _read_log(self, index: RecordIndex) -> None:
-        """Index what is new in the log."""
         ends = await self._log.ends(TOPICS)
         positions = await self._in_thread(index.positions)
         is_shorter = any(position > ends.get(place, 0) for place, position in positions.items())

@@ -53,8 +53,6 @@ CATALOG_FOLDER = "catalog"
 
 
 class SystemClock:
-    """The time of this machine."""
-
     def now(self) -> datetime:
         """UTC, whole microseconds."""
         return datetime.now(UTC)

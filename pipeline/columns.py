@@ -51,7 +51,6 @@ def fingerprints(strings: StringColumn) -> NDArray[np.uint32]:
 
 
 def fingerprint(text: str) -> int:
-    """The entry of `fingerprints` for one string."""
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 

@@ -87,16 +87,13 @@ class ConnectorRegistry:
             return after
 
     async def load_runs(self, connector: str) -> SyncRunsRow:
-        """Return the newest runs of a connector."""
         rows = (await self.sync_runs.get([connector])).get(connector)
         return rows[0] if rows else SyncRunsRow(connector)
 
     async def request_sync(self, row: ConnectorChanged, trigger: SyncTrigger, *, full: bool = False) -> str:
-        """Request a run; return its id."""
         return await self._request_work(row, trigger, "sync", full=full)
 
     async def request_cleanup(self, row: ConnectorChanged) -> None:
-        """Request the cleanup of a removed connector."""
         await self._request_work(row, "manual", "remove", full=False)
 
     async def _request_work(
@@ -110,8 +107,6 @@ class ConnectorRegistry:
         return event.run_id
 
     async def apply_request(self, event: ConnectorTriggered) -> None:
-        """Add a requested run to the connector's runs."""
-
         def change(connector: str, rows: list[SyncRunsRow]) -> list[SyncRunsRow]:
             return [apply_sync_trigger(rows[0] if rows else SyncRunsRow(connector), event)]
 
@@ -119,7 +114,6 @@ class ConnectorRegistry:
             await self.sync_runs.update([event.connector], change)
 
     async def report_run(self, row: ConnectorChanged, report: SyncReported) -> None:
-        """Publish the progress or the result of a run."""
         await self.publisher.publish(CONNECTORS_SYNCED, [(_record_key(row), report)])
 
         def change(connector: str, rows: list[SyncRunsRow]) -> list[SyncRunsRow]:
@@ -128,11 +122,9 @@ class ConnectorRegistry:
         await self.sync_runs.update([row.id], change)
 
     async def delete_runs(self, connector: str) -> None:
-        """Delete the runs of a removed connector."""
         await self.sync_runs.update([connector], lambda _, rows: [] if rows else None)
 
     def now(self) -> datetime:
-        """Return the current time."""
         return self.clock.now()
 
 

@@ -16,17 +16,14 @@ _DROPPED_BITS = np.uint32(0x7F)
 
 
 def packed_bytes(dimensions: int) -> int:
-    """Return the length of a row."""
     return dimensions + _SCALE_BYTES
 
 
 def packed_dimensions(packed: PackedVectors) -> int:
-    """Return how many numbers a vector has."""
     return int(packed.shape[-1]) - _SCALE_BYTES
 
 
 def pack(vectors: NDArray[np.float32]) -> PackedVectors:
-    """Pack the rows of a matrix."""
     rows, dimensions = vectors.shape
     packed = np.empty((rows, packed_bytes(dimensions)), np.int8)
     largest = np.abs(vectors).max(axis=1, initial=0.0) / _LEVELS
@@ -38,7 +35,6 @@ def pack(vectors: NDArray[np.float32]) -> PackedVectors:
 
 
 def unpack(packed: PackedVectors) -> NDArray[np.float32]:
-    """Return the vectors, a row for each, or the vector of one row."""
     levels, scales = levels_and_scales(packed)
     levels *= scales
     return levels

@@ -116,7 +116,6 @@ def touches_content(event: DocumentSubmitted) -> bool:
 
 
 def _needs_extraction(task_type: TaskType | None, event: DocumentSubmitted) -> bool:
-    """True if memories are to be extracted from the submission."""
     return task_type != "superrag" and not (event.imported is not None and event.imported.memories_included)
 
 

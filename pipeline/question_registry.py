@@ -34,7 +34,6 @@ class QuestionRegistry:
         return [question for question in self.all() if question.incarnation in incarnations]
 
     def find(self, id: str) -> QuestionChanged | None:  # noqa: A002 - a question's own word
-        """Return a question; None if there is none with this id."""
         question = self._questions.get(id)
         return None if question is None or question.is_deleted else question
 

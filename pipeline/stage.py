@@ -52,7 +52,6 @@ class Stage(Generic[E]):
 
 
 def consumer_group(stage: str, generation: int) -> str:
-    """Return the name of the consumer group in which a stage fills a generation."""
     return f"recollect.g{generation}.{stage}" if generation else f"recollect.{stage}"
 
 

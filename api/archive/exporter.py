@@ -62,7 +62,6 @@ async def _document_lines(state: AppState, row: NamespaceRow) -> AsyncIterator[b
 
 
 async def _document_keys(state: AppState, incarnations: Sequence[str]) -> list[str]:
-    """Return the keys of all documents, oldest first."""
     columns = await state.documents.columns(incarnations)
     created = columns.created_at.tolist()
     return [key for _, key in sorted(zip(created, columns.keys, strict=True))]

@@ -152,7 +152,6 @@ async def _connector_status(connectors: ConnectorService, row: ConnectorChanged)
 
 
 def _latest_run(runs: SyncRunsRow) -> SyncRunProgress | None:
-    """Return the run in progress, else the newest."""
     report = runs.active_run or (runs.runs[0] if runs.runs else None)
     if report is None:
         return None

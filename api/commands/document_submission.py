@@ -259,7 +259,6 @@ def _has_content(event: DocumentSubmitted) -> bool:
 async def _add_event(
     state: AppState, namespace: NamespaceRow, row: DocumentRow | None, document_id: str, draft: DocumentDraft
 ) -> DocumentSubmitted | None:
-    """Build the event of an added document; None if it changes nothing."""
     if row is None or not _same_content(row, draft):
         incarnation = namespace.incarnations[0]
         document = row or _NewDocument(incarnation, document_key(incarnation, document_id), document_id)

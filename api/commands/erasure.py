@@ -66,8 +66,6 @@ async def plan_erasure(state: AppState, scope: ErasureScope) -> ErasedCounts:
 
 
 async def erase(state: AppState, scope: ErasureScope) -> ErasureReport:
-    """Delete these rows, then erase everything that was deleted."""
-
     async def delete() -> None:
         if scope.namespace is not None and scope.documents is None:
             await delete_namespace(state, scope.namespace.name)

@@ -60,7 +60,6 @@ async def _hide_or_restore(state: AppState, row: MemoryRow, action: str) -> Corr
 
 
 async def _statement(state: AppState, name: str, row: MemoryRow, body: CorrectionBody) -> StatedMemory:
-    """Return what a correction states."""
     if body.action == "edit":
         if body.text is None or not body.text.strip() or body.text.strip() == row.text:
             raise BadRequestError("No new wording is given", "Send `text` with what the memory should say.")

@@ -81,12 +81,10 @@ class AppState:
         return {id_: row for id_, row in found.items() if row.incarnation in incarnations}
 
     async def documents_by_key(self, keys: Collection[str]) -> dict[str, DocumentRow]:
-        """Return documents by their row keys."""
         found = await self.documents.get(keys) if keys else {}
         return {key: rows[0] for key, rows in found.items() if rows}
 
     async def memories_by_id(self, ids: Collection[str]) -> dict[str, MemoryRow]:
-        """Return memories by their ids, of any namespace."""
         found = await self.memories.get(ids) if ids else {}
         return {id_: rows[0] for id_, rows in found.items() if rows}
 

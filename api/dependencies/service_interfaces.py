@@ -74,15 +74,11 @@ class ProvenanceReader(Protocol):
 
 
 class FeedStream(Protocol):
-    """Open feed of one listener."""
-
     def stream(self) -> AsyncGenerator[bytes, None]:
         """Yield server-sent events until the listener may not listen any more, or the process ends."""
 
 
 class NamespaceFeed(Protocol):
-    """Live events of namespaces."""
-
     def listen(
         self, namespace: str, key: str, cursor: str | None, may_continue: Callable[[], bool]
     ) -> AbstractAsyncContextManager[FeedStream]:
@@ -90,8 +86,6 @@ class NamespaceFeed(Protocol):
 
 
 class QuestionService(Protocol):
-    """Standing questions of all namespaces."""
-
     @property
     def registry(self) -> QuestionRegistry: ...
 
@@ -152,8 +146,6 @@ class ErasureService(Protocol):
 
 
 class ConnectorCapabilities(Protocol):
-    """The features of a provider in this deployment."""
-
     @property
     def selectable_kinds(self) -> Sequence[str]:
         """Kinds of selectable items; empty when the provider has no selection."""

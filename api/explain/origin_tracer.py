@@ -135,7 +135,6 @@ class OriginTracer:
     async def _extraction_events(
         self, row: DocumentRow, submission: Record[DocumentSubmitted] | None, notes: list[str]
     ) -> list[LogRecordResponse]:
-        """The event that brought the text of this submission."""
         found = None if submission is None else await self.event_locator.extraction(row, submission)
         if found is None:
             notes.append(EVENT_NOT_FOUND_NOTE.format(what="the extraction of its text", most=MAX_SCANNED_RECORDS))

@@ -175,7 +175,6 @@ class QueryExplainer:
     async def profile(
         self, namespace: NamespaceRow | None, organization: OrganizationRow, body: ExplainProfileBody
     ) -> ExplainedProfile:
-        """Return the profile, each fact with its memories."""
         moment, unseen, snapshot = self._resolve_as_of(body.as_of), NOTHING_OMITTED, ProfileSnapshot()
         if namespace is not None and moment is None:
             snapshot = await self.profiling.snapshot(namespace, organization, body.filter)

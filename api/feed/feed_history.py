@@ -46,7 +46,6 @@ class Frame:
 
 
 def to_frame(place: Place, offset: int, cursor: str, event: FeedEvent) -> Frame:
-    """Encode an event for `text/event-stream`."""
     body = event.data.model_dump_json(by_alias=True, exclude_unset=True)
     return Frame(place, offset, cursor, f"id: {cursor}\nevent: {event.name}\ndata: {body}\n\n".encode())
 
@@ -153,7 +152,6 @@ class FeedHistory:
         self._bytes = 0
 
     async def close(self) -> None:
-        """End every reading."""
         reading = list(self._reading.values())
         for task in reading:
             task.cancel()

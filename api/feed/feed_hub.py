@@ -96,11 +96,9 @@ class FeedHub:
 
     @property
     def position(self) -> FeedPosition:
-        """Position up to which every event was sent."""
         return self._position
 
     def encode(self, position: FeedPosition) -> str:
-        """Write a position as a cursor."""
         return self.to_cursor(self.to_plain_text(position))
 
     def to_cursor(self, plain_text: str) -> str:
@@ -118,7 +116,6 @@ class FeedHub:
         return decode_cursor(self._cipher.decrypt(cursor), SOURCE_NAMES, self._bus.partitions)
 
     async def read_after(self, namespace: str, position: FeedPosition) -> Part:
-        """Return what the log has after a position."""
         return await self.history.read_after(namespace, position)
 
     @asynccontextmanager

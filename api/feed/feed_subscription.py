@@ -30,9 +30,7 @@ class LiveFeed(Protocol):
 
     def decode(self, cursor: str) -> FeedPosition: ...
 
-    async def read_after(self, namespace: str, position: FeedPosition) -> Part:
-        """Return what the log has after a position."""
-        ...
+    async def read_after(self, namespace: str, position: FeedPosition) -> Part: ...
 
 
 @dataclass(slots=True, eq=False)

@@ -46,7 +46,6 @@ class LogBlocks:
         self._blocks.clear()
 
     async def close(self) -> None:
-        """End every reading."""
         readings = list(self._readings)
         for reading in readings:
             reading.cancel()

@@ -30,8 +30,6 @@ class PastRecord:
 
 @dataclass(slots=True)
 class _PartitionReader:
-    """Buffered reader of one source's partition."""
-
     source: FeedSource
     partition: int
     start: int
@@ -45,7 +43,6 @@ class _PartitionReader:
     _repeated: RepeatedRecords = field(init=False)
 
     def __post_init__(self) -> None:
-        """Recognize repetitions of the source."""
         self._repeated = RepeatedRecords(self.source)
 
     async def fill(self) -> None:
@@ -61,7 +58,6 @@ class _PartitionReader:
                     self._keep(decode(self.source.topic, raw))
 
     def take(self) -> Record[Any]:
-        """Return the next record."""
         record = self.buffered.popleft()
         if self.source is EXTRACTED:
             seqs = self.texts[record.event.document]

@@ -44,7 +44,6 @@ def lookback_start(source: FeedSource, offset: int) -> int:
 
 
 async def read_lookback(bus: Bus, source: FeedSource, partition: int, offset: int) -> RepeatedRecords:
-    """Read the records before an offset."""
     repeated = RepeatedRecords(source)
     start = lookback_start(source, offset)
     if start < offset:

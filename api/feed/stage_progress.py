@@ -35,7 +35,6 @@ class StageProgress:
         return 0 if handled is None else handled.made_until
 
     def is_handled(self, source: FeedSource, record: Record[Any]) -> bool:
-        """Return whether this record is known to be handled."""
         known = self._handled.get((self._generation(), source.name, record.partition))
         return not source.stages or (known is not None and record.log_offset < known.next_offset)
 

@@ -1,23 +1,28 @@
 """MCP server on the official SDK with the tools, resources and the prompt, for any transport."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
+import httpx2
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from api.mcp import mcp_resources, tool_arguments
+from api.mcp import tool_arguments, tool_definitions, tool_results
 from api.mcp.service_client import ServiceClient, ToolCallError
 from api.mcp.tool_definitions import TOOL_DEFINITIONS, Tool
 from api.middleware.exception_handlers import validation_issue
 from schemas.base import RequestBody
+from schemas.limits import NAMESPACE_PATTERN
 
 T = TypeVar("T", bound=RequestBody)
 RequestContext = ServerRequestContext[Any, Any]
@@ -25,6 +30,10 @@ ClientFactory = Callable[[RequestContext], ServiceClient]
 """Builds the client of a request's caller from the transport's request context."""
 
 MARKDOWN = "text/markdown"
+NAMESPACES_URI = "recollect://namespaces"
+PROFILE_URI_PREFIX = "recollect://profile/"
+PROFILE_URI_TEMPLATE = PROFILE_URI_PREFIX + "{namespace}"
+MAX_CONTEXT_RESULTS = 8
 INSTRUCTIONS = (
     "A memory that outlives conversations. At the start of one, get_profile says whom you are talking to."
     " Use search_memory before answering what may depend on the past or on the user's documents;"
@@ -86,7 +95,7 @@ class _Handlers:
         self, context: RequestContext, _: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         with _as_protocol_errors():
-            listed = await mcp_resources.list_namespaces(self.client_for(context))
+            listed = await list_namespaces(self.client_for(context))
         profiles = [_profile_resource(item.namespace) for item in listed.namespaces]
         return types.ListResourcesResult(resources=[_NAMESPACES_RESOURCE, *profiles])
 
@@ -94,7 +103,7 @@ class _Handlers:
         self, context: RequestContext, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         with _as_protocol_errors():
-            text = await mcp_resources.read_resource(self.client_for(context), params.uri)
+            text = await read_resource(self.client_for(context), params.uri)
         contents = types.TextResourceContents(uri=params.uri, mime_type=MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -106,7 +115,7 @@ class _Handlers:
         # Clients send arguments that were left empty as empty strings.
         arguments = {name: value for name, value in (params.arguments or {}).items() if value}
         with _as_protocol_errors():
-            text = await mcp_resources.conversation_context(
+            text = await conversation_context(
                 self.client_for(context), _validate_arguments(tool_arguments.ContextArguments, arguments)
             )
         message = types.PromptMessage(role="user", content=_text_content(text))
@@ -185,7 +194,7 @@ async def _list_templates(
         name="profile",
         title="Profile of a namespace",
         description="What is known about whom the namespace is for, on one page.",
-        uri_template=mcp_resources.PROFILE_URI_TEMPLATE,
+        uri_template=PROFILE_URI_TEMPLATE,
         mime_type=MARKDOWN,
     )
     return types.ListResourceTemplatesResult(resource_templates=[template])
@@ -199,7 +208,7 @@ _NAMESPACES_RESOURCE = types.Resource(
     name="namespaces",
     title="Namespaces",
     description="Whose memories there are, and how much is in each.",
-    uri=mcp_resources.NAMESPACES_URI,
+    uri=NAMESPACES_URI,
     mime_type=MARKDOWN,
 )
 
@@ -208,10 +217,55 @@ def _profile_resource(namespace: str) -> types.Resource:
     return types.Resource(
         name=f"profile of {namespace}",
         title=f"Profile of {namespace}",
-        uri=mcp_resources.PROFILE_URI_PREFIX + namespace,
+        uri=PROFILE_URI_PREFIX + namespace,
         mime_type=MARKDOWN,
     )
 
 
 def _text_content(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
+
+
+async def list_namespaces(client: ServiceClient) -> tool_results.NamespacePage:
+    """Return the first page of namespaces."""
+    return await tool_definitions.list_namespaces(client, tool_arguments.ListNamespacesArguments())
+
+
+async def read_resource(client: ServiceClient, uri: str) -> str:
+    """Return a resource as Markdown; ToolCallError if the URI is unknown."""
+    if uri == NAMESPACES_URI:
+        return (await list_namespaces(client)).as_text()
+    namespace = unquote(uri.removeprefix(PROFILE_URI_PREFIX)) if uri.startswith(PROFILE_URI_PREFIX) else ""
+    if not re.fullmatch(NAMESPACE_PATTERN, namespace):
+        raise ToolCallError(
+            f"There is no resource {uri[:200]!r}, only {NAMESPACES_URI} and one {PROFILE_URI_TEMPLATE} each."
+        )
+    return (await tool_definitions.profile(client, tool_arguments.ProfileArguments(namespace=namespace))).as_text()
+
+
+async def conversation_context(client: ServiceClient, prompt_arguments: tool_arguments.ContextArguments) -> str:
+    """Return the start of a conversation: the profile, and search results about its subject."""
+    profile = await tool_definitions.profile(
+        client, tool_arguments.ProfileArguments(namespace=prompt_arguments.namespace)
+    )
+    parts = ["This is what is remembered. Use it where it helps, and do not repeat it unasked.", profile.as_text()]
+    if prompt_arguments.about is not None:
+        question = tool_arguments.SearchArguments(
+            query=prompt_arguments.about, namespace=profile.namespace, limit=MAX_CONTEXT_RESULTS
+        )
+        results = await tool_definitions.search(client, question)
+        parts += [f"# About: {prompt_arguments.about}", results.as_text()]
+    return "\n\n".join(parts)
+
+
+TIMEOUT_SECONDS = 60.0
+
+
+async def serve(address: str, key: str, namespace: str | None) -> None:
+    """Serve until standard input ends. `namespace`: used by calls that name none."""
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx2.AsyncClient(base_url=address, headers=headers, timeout=TIMEOUT_SECONDS) as client:
+        service = ServiceClient(client, default_namespace=namespace)
+        server = create_server(lambda _: service)
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())

@@ -134,8 +134,6 @@ class AdmissionControlMiddleware:
 
 
 class _InFlightRequest:
-    """Admitted request with its idle timer."""
-
     __slots__ = (
         "_body_bytes",
         "_last_progress",

@@ -27,7 +27,6 @@ class Grant(KeyLimits):
 
     @classmethod
     def of_row(cls, row: ApiKeyRow, default: "Grant") -> "Grant":
-        """Return what a stored key has."""
         limits = {name: getattr(default, name) if value is None else value for name, value in limits_of(row).items()}
         return cls(**limits)
 

@@ -98,7 +98,6 @@ class MonthlyQuotas:
         return _exceeded("organization", self.organization_quota, self.usage.total(month), unit, requested)
 
     def count(self, principal: Principal, clock: Clock, counts: UsageCounts) -> None:
-        """Add to a key's usage."""
         if counts != UsageCounts():
             self.usage.count(principal.id, clock.now(), counts)
 
@@ -148,7 +147,6 @@ class ConnectorQuota:
         )
 
     def record_documents(self, api_key_id: str | None, documents: int) -> None:
-        """Add to the key's usage."""
         if documents:
             self.quotas.usage.count(api_key_id or UNKNOWN_KEY_ID, self.clock.now(), UsageCounts(documents, 0))
 

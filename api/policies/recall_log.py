@@ -79,8 +79,6 @@ class RecallLog:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Entry and its place in the log."""
-
     partition: int
     offset: int
     event: RecallRecorded

@@ -149,7 +149,6 @@ def listed_namespace_response(row: NamespaceRow, documents: int, memories: int) 
 
 
 def namespace_response(row: NamespaceRow) -> NamespaceDetails:
-    """Present a namespace's settings."""
     system = NamespaceSystem.model_validate(row)
     return NamespaceDetails(namespace=row.name, supporting_context=row.supporting_context, system=system)
 

@@ -2,13 +2,14 @@
 
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from itertools import pairwise
+from math import isinf
 
 from api.dependencies.app_state import AppState
 from api.errors.http_errors import BadRequestError, NotFoundError, ServiceUnavailableError
 from api.presenters.resource_presenter import display_title
-from api.presenters.search_speed import search_speed
 from pipeline.bus.port import Bus
 from pipeline.bus.records import DEAD_LETTER_HEADERS, DeadLetter
 from pipeline.store.lancedb.table_size import sum_sizes
@@ -21,6 +22,7 @@ from schemas.http.extensions.operations_bodies import (
     DiskUsage,
     FailedDocument,
     HealthIssueResponse,
+    SearchSpeed,
     StageLag,
     StatusResponse,
 )
@@ -34,6 +36,7 @@ MAX_DEAD_LETTERS_SCANNED = 100_000
 """Maximum number of a topic's dead letters searched for an id."""
 STATUS_PREVIEW_SIZE = 5
 """Documents listed in the status."""
+_MILLISECONDS = 1000
 
 
 async def service_status(state: AppState) -> StatusResponse:
@@ -74,7 +77,6 @@ async def service_status(state: AppState) -> StatusResponse:
 
 
 async def _running_replay(state: AppState) -> ReplayProgressResponse | None:
-    """Return the progress of a running replay, else None."""
     progress = None if state.replays is None else await state.replays.latest_progress()
     return None if progress is None or progress.state != "running" else ReplayProgressResponse.model_validate(progress)
 
@@ -180,7 +182,6 @@ def dead_letter_summary(letter: DeadLetter) -> DeadLetterSummary:
 
 
 async def set_buckets(state: AppState, buckets: Mapping[str, str]) -> dict[str, str]:
-    """Add or redefine buckets of the organization."""
     async with state.settings_lock.acquire("organization"):
         merged = {**state.catalog.organization().buckets, **buckets}
         if len(merged) > MAX_BUCKETS:
@@ -203,3 +204,30 @@ async def _publish_organization_buckets(state: AppState, buckets: dict[str, str]
     context = state.catalog.organization().context
     change = OrganizationChanged(context=context, buckets=buckets, updated_at=state.clock.now())
     await state.settings_lock.publish(state.publisher, [("organization", SettingsChanged(change=change))])
+
+
+def search_speed(buckets: Mapping[float, int]) -> SearchSpeed:
+    """Present how long searches took; `buckets`: cumulative counts by upper bound in seconds."""
+    bounds = sorted(buckets)
+    cumulative = [buckets[bound] for bound in bounds]
+    return SearchSpeed(
+        count=cumulative[-1],
+        median=_quantile(0.5, bounds, cumulative),
+        p99=_quantile(0.99, bounds, cumulative),
+        bounds=[bound * _MILLISECONDS for bound in bounds if not isinf(bound)],
+        by_bucket=[after - before for before, after in pairwise([0, *cumulative])],
+    )
+
+
+def _quantile(share: float, bounds: Sequence[float], cumulative: Sequence[int]) -> float | None:
+    """Interpolate within the bucket of the quantile, as Prometheus does; milliseconds."""
+    wanted = share * cumulative[-1]
+    if not cumulative[-1]:
+        return None
+    at = next(place for place, count in enumerate(cumulative) if count >= wanted)
+    lower = bounds[at - 1] if at else 0.0
+    if isinf(bounds[at]):
+        return round(lower * _MILLISECONDS, 2)
+    before = cumulative[at - 1] if at else 0
+    part = (wanted - before) / (cumulative[at] - before)
+    return round((lower + (bounds[at] - lower) * part) * _MILLISECONDS, 2)

@@ -104,7 +104,6 @@ class QuestionNotifier:
         return dict(await self._bus.end_offsets(MEMORIES_FORMED.name))
 
     def namespace_of(self, question: QuestionChanged) -> NamespaceRow | None:
-        """Return the namespace of a question; None if it is gone."""
         return self._sources().tables.catalog.namespace_of(question.incarnation)
 
     async def send_test(self, question: QuestionChanged) -> str | None:
@@ -146,7 +145,6 @@ class QuestionNotifier:
                     await asyncio.sleep(TICK_SECONDS)
 
     async def _start_steps(self, tasks: asyncio.TaskGroup, lease: Lease) -> None:
-        """Begin a step of each question that has something to do."""
         questions = [question for question in self.registry.all() if self._obstacle(question) is None]
         if not questions:
             return

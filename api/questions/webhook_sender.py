@@ -101,5 +101,4 @@ class WebhookSender:
             return f"The receiver could not be reached: {str(error) or type(error).__name__}."
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._client.aclose()

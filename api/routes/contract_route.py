@@ -248,7 +248,6 @@ def operation_id(method: str, path: str) -> str:
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Declare the error responses of an operation."""
     return {
         status: {
             "model": ErrorResponse | ValidationErrorResponse if status == 400 else ErrorResponse,

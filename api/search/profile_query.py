@@ -57,7 +57,6 @@ class FilteredProfileCache:
         self._entries: OrderedDict[_CacheKey, _CachedProfile] = OrderedDict()
 
     def get(self, key: _CacheKey, index: NamespaceIndex, now: datetime) -> ProfileSnapshot | None:
-        """Return the cached profile; None without a valid one."""
         entry = self._entries.get(key)
         if entry is None or entry.index() is not index or entry.index_revision != index.revision:
             return None
@@ -145,7 +144,6 @@ class ProfileQuery:
         definitions: Mapping[str, str],
         moment: datetime,
     ) -> ProfileSnapshot:
-        """Return the profile of the memories that pass a filter."""
         memories = await index.newest_memories(filter_expression, MAX_FILTERED_MEMORIES)
         buckets = await self.profiles.classify(
             definitions,

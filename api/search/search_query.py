@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from time import perf_counter
 from typing import Any, Protocol
 
+from api.presenters.resource_presenter import memory_page
 from api.presenters.trust import own_words, passage_trust
 from api.search.offline_reranker import assign_scores_by_rank, deduplicate, rerank_features
 from api.search.query_variants import MAX_REWRITTEN_QUERY_CHARS, QueryVariant, QueryVariantBuilder, merge_variant_hits
@@ -24,10 +25,10 @@ from pipeline.index.ranking.search_request_and_hits import (
     SearchRequest,
 )
 from pipeline.index.segments.document_store import StoredDocument
-from pipeline.ports import Clock, Embedder, MemoryTable, QueryRewriter, Reranker, WordVectors
+from pipeline.ports import Clock, DocumentTable, Embedder, MemoryTable, QueryRewriter, Reranker, WordVectors
 from pipeline.rows import MemoryRow, NamespaceRow, RowKind
 from pipeline.text.event_dates import event_metadata
-from pipeline.text.page_breaks import page_metadata
+from pipeline.text.page_breaks import PAGED_TYPES, page_metadata
 from schemas.base import format_timestamp
 from schemas.http.v5.memory_bodies import DocumentRef, DocumentRefSystem, RelatedMemory, RelatedSystem
 from schemas.http.v5.search_bodies import (
@@ -112,7 +113,6 @@ async def search_namespace(
     explain: bool = False,
     documents: tuple[str, ...] | None = None,
 ) -> SearchOutcome:
-    """Implement `NamespaceSearch` with the namespace index."""
     asked = SearchContext(namespace.incarnations[0], clock.now().date(), explain, documents)
     return await search_index(await cache.open(namespace), models, body, asked)
 
@@ -163,7 +163,6 @@ def _to_search_request(body: SearchBody) -> SearchRequest:
 async def _query_variants(
     index: NamespaceIndex, models: SearchModels, body: SearchBody, request: SearchRequest, context: SearchContext
 ) -> list[QueryVariant]:
-    """Return the query as it is, or its rewritten variants if these were requested."""
     query = body.query[:MAX_QUERY_CHARS]
     if not body.rewrite_query or len(query) > MAX_REWRITTEN_QUERY_CHARS:
         return [QueryVariant(query, await analyze_query(index, models.embedder, query, words_suffice=True))]
@@ -270,3 +269,32 @@ def _to_document_ref(document: StoredDocument) -> DocumentRef:
 @lru_cache(maxsize=_TIMESTAMP_CACHE_SIZE)
 def _format_timestamp(microseconds: int) -> str:
     return format_timestamp(from_microseconds(microseconds))
+
+
+async def search_with_pages(
+    search: NamespaceSearch,
+    memory_table: MemoryTable,
+    document_table: DocumentTable,
+    namespace: NamespaceRow,
+    body: SearchBody,
+    *,
+    explain: bool = False,
+    documents: tuple[str, ...] | None = None,
+) -> SearchOutcome:
+    """Implement `NamespaceSearch`: memories of PDFs and slides name the page of the document they are shown with."""
+    outcome = await search(namespace, body, explain=explain, documents=documents)
+    paged = [
+        (hit, result)
+        for hit, result in zip(outcome.hits, outcome.results, strict=True)
+        if hit.kind == "memory" and hit.document.type in PAGED_TYPES
+    ]
+    if not paged:
+        return outcome
+    rows = {id_: found[0] for id_, found in (await memory_table.get([hit.id for hit, _ in paged])).items() if found}
+    sources = await document_table.get({key for row in rows.values() for key in row.sources})
+    for hit, result in paged:
+        for key in rows[hit.id].sources if hit.id in rows else ():
+            for source in sources.get(key, ()):
+                if source.id == hit.document.id:
+                    result.metadata = {**memory_page(rows[hit.id], source), **result.metadata}
+    return outcome

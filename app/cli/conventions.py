@@ -44,7 +44,6 @@ _EXIT_CODE_BY_HTTP_STATUS = {
 
 
 def exit_code_for_status(status: int) -> ExitCode:
-    """Map an HTTP status of the service to an exit code."""
     return _EXIT_CODE_BY_HTTP_STATUS.get(status, ExitCode.FAILED)
 
 

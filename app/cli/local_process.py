@@ -29,7 +29,6 @@ def apply_process_tuning(settings: Settings) -> None:
 
 
 def run_event_loop(settings: Settings, main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine on the event loop that the settings choose."""
     from pipeline.runtime.fair_event_loop import new_fair_event_loop  # noqa: PLC0415 - after tuning
 
     new_loop = partial(new_fair_event_loop, fair=settings.fair_event_loop, kafka=settings.kafka_bootstrap is not None)

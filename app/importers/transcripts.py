@@ -27,7 +27,6 @@ class ChatMessage:
 
     @property
     def line(self) -> str:
-        """The message as a turn of a transcript."""
         return f"{self.speaker}: {self.text.strip()}"
 
 

@@ -88,7 +88,6 @@ class DividedFill:
         await self._write_report(division.number, report)
 
     async def _open(self, division: Division) -> Pipeline:
-        """Open the tables with the incarnations of the division only."""
         resources = self._supervisor.resources
         if not resources.is_multi_process:
             raise ValueError("Only tables that processes share are filled in divisions.")

@@ -122,7 +122,6 @@ def _describe_differences(kind: str, rows: Sequence[Any], other_rows: Sequence[A
 
 
 def differing_fields(row: Any, other: Any) -> list[str]:
-    """Name the fields in which two rows differ."""
     names = [field.name for field in fields(row)]
     return [name for name in names if not _equal(getattr(row, name), getattr(other, name))]
 

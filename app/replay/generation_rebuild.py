@@ -174,7 +174,6 @@ class GenerationRebuild:
                 return rows
 
     async def _apply_text_events(self, events: Sequence[DocumentExtracted], rows: Mapping[str, DocumentRow]) -> None:
-        """Apply the newest failure and the newest text of each document in a window."""
         failures = _newest_by_document(event for event in events if event.error is not None)
         texts = _newest_by_document(event for event in events if event.error is None)
         contents = {

@@ -62,7 +62,6 @@ class ReplayService:
 
     @property
     def progress(self) -> ReplayProgress:
-        """Progress of the running or last replay of this process."""
         return self._progress
 
     async def latest_progress(self) -> ReplayProgress:
@@ -167,7 +166,6 @@ class ReplayService:
         await self.stop()
 
     async def stop(self) -> None:
-        """Cancel the replay of this process, if one is running."""
         task = self._task
         if task is not None and not task.done():
             task.cancel()

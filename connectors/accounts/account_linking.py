@@ -33,7 +33,6 @@ class AccountLinking:
     connection_factory: ConnectionFactory
 
     def capabilities(self, provider: str) -> ConnectorCapabilities | None:
-        """Capabilities of a provider; None if the operator has not set it up."""
         found = self.connection_factory.providers.get(provider)
         if found is None or not self.connection_factory.secret_store.has_key:
             return None
@@ -51,7 +50,6 @@ class AccountLinking:
         )
 
     async def store_config_secrets(self, connector: str, config: Mapping[str, str]) -> None:
-        """Encrypt and store the secret part of a connector's config."""
         await self.connection_factory.secret_store.set_value(connector, "config", dict(config))
 
     async def find_fault(self, row: ConnectorChanged, config_secrets: Mapping[str, str] | None = None) -> str | None:

@@ -97,12 +97,10 @@ class _EmptyState:
     """`SyncState` without items, which ends the sync at its first page."""
 
     async def select_changed(self, versions: Sequence[tuple[str, str]]) -> set[str]:
-        """End the sync."""
         del versions
         raise _ListedError
 
     async def item_versions(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:  # noqa: ARG002 - of the port
-        """Yield nothing."""
         for nothing in tuple[tuple[str, str]]():
             yield nothing
 
@@ -114,6 +112,5 @@ class _EmptyState:
         return {}
 
     async def scan_provider_state(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:  # noqa: ARG002 - of the port
-        """Yield nothing."""
         for nothing in tuple[tuple[str, str]]():
             yield nothing

@@ -65,7 +65,6 @@ class CredentialCipher:
         return values
 
     def uses_current_key(self, encrypted: str) -> bool:
-        """Return whether the first key encrypted this."""
         from cryptography.fernet import InvalidToken  # noqa: PLC0415 - see above
 
         try:
@@ -89,7 +88,6 @@ def _is_key(key: str) -> bool:
 
 
 def generate_key() -> str:
-    """Generate a key for RECOLLECT_SECRET_KEY."""
     return urlsafe_b64encode(os.urandom(KEY_BYTES)).decode()
 
 

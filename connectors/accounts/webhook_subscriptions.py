@@ -36,7 +36,6 @@ async def ensure_subscribed(
 
 
 async def unsubscribe(connection_factory: ConnectionFactory, row: ConnectorChanged, connection: Connection) -> None:
-    """Remove the subscription at the provider."""
     kept = (await connection_factory.secret_store.read(row.id)).get("subscription")
     if kept is not None:
         await connection_factory.provider_named(row.provider).unsubscribe(connection, load_subscription(kept))

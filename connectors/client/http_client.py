@@ -311,13 +311,11 @@ def json_or_raise(response: httpx2.Response) -> Any:
 
 
 def json_object(response: httpx2.Response) -> dict[str, Any]:
-    """Parse a response that is one object; see `json_or_raise`."""
     found: dict[str, Any] = json_or_raise(response)
     return found
 
 
 def _retry_after_seconds(response: httpx2.Response) -> float | None:
-    """Return the seconds of the Retry-After header, if present."""
     value = response.headers.get("retry-after", "").strip()
     if value.isdigit():
         return float(value)

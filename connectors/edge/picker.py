@@ -59,8 +59,6 @@ class _PickerSession:
 
 @dataclass(frozen=True, slots=True)
 class Picker:
-    """Handlers of the picker's routes."""
-
     registry: ConnectorRegistry
     connection_factory: ConnectionFactory
 

@@ -1,14 +1,16 @@
 """Conversion of a source item to a document event: its id, its content, and detection of changes."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
+from typing import Final
 
 from connectors.errors import ResourceFetchError
 from connectors.sync_messages import SourceItem
 from pipeline.ports import Blobs
+from pipeline.store.tables.connector_state_table import ConnectorStateTable, StateKind
 from schemas.base import Metadata, format_timestamp
 from schemas.events import ConnectorChanged, Content, DocumentSubmitted, Upload
 from schemas.ids import document_key
@@ -17,6 +19,7 @@ from schemas.limits import MAX_DOCUMENT_ID_LENGTH, MAX_FILE_BYTES, MAX_TEXT_CHAR
 _PAGE_SIZE = 1000
 _NOT_ALLOWED_IN_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _NOT_STORABLE = re.compile(r"[\x00\ud800-\udfff]")
+_KINDS: Final[tuple[StateKind, ...]] = ("item", "failed")
 
 
 def document_id_prefix(row: ConnectorChanged) -> str:
@@ -97,7 +100,6 @@ async def build_submission(
 
 
 def build_deletion(row: ConnectorChanged, public_id: str, submitted_at: datetime) -> DocumentSubmitted:
-    """Build the event that deletes a document whose item is gone."""
     return DocumentSubmitted(
         operation="delete",
         incarnation=row.incarnation,
@@ -137,3 +139,43 @@ def _clean_value(value: str | float | bool | list[str]) -> str | float | bool | 
 
 def _replace_unstorable(text: str) -> str:
     return _NOT_STORABLE.sub("\ufffd", text)
+
+
+async def find_orphaned_documents(
+    row: ConnectorChanged, document_ids: Sequence[str], state: ConnectorStateTable, unlistable_prefixes: tuple[str, ...]
+) -> AsyncIterator[str]:
+    """Yield documents that belong to no item, to be called right after a complete listing.
+
+    Items with one of `unlistable_prefixes` could not be listed, so their documents are kept.
+    """
+    prefix = document_id_prefix(row)
+    unmatched: list[str] = []
+    for page in paginate(document_ids):
+        items = {public.removeprefix(prefix): public for public in page}
+        for kind in _KINDS:
+            for found in await state.get(kind, items):
+                del items[found]
+        unmatched += [
+            public
+            for item, public in items.items()
+            if not (unlistable_prefixes and item.startswith(unlistable_prefixes))
+        ]
+    hashed = await _hashed_document_ids(row, state) if unmatched else set()
+    for public in unmatched:
+        # A hashed id does not tell whether its item could be listed.
+        if public not in hashed and not (unlistable_prefixes and _is_hash(public.removeprefix(prefix))):
+            yield public
+
+
+async def _hashed_document_ids(row: ConnectorChanged, state: ConnectorStateTable) -> set[str]:
+    """Return the ids of documents whose item id was replaced by a hash."""
+    prefix, found = document_id_prefix(row), set[str]()
+    for kind in _KINDS:
+        async for rows in state.iterate_pages(kind):
+            pairs = ((item.id, document_id(row, item.id)) for item in rows)
+            found |= {public for item, public in pairs if public != prefix + item}
+    return found
+
+
+def _is_hash(name: str) -> bool:
+    return len(name) == 32 and set(name) <= set("0123456789abcdef")

@@ -29,8 +29,8 @@ from connectors.sync.item_submission import (
     build_submission,
     document_id,
     document_id_prefix,
+    find_orphaned_documents,
 )
-from connectors.sync.orphaned_documents import find_orphaned_documents
 from connectors.sync.sync_state import BufferedSyncState
 from connectors.sync_messages import (
     Checkpoint,

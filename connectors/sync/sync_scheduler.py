@@ -65,7 +65,6 @@ class SyncScheduler:
         return Stage(name="connectors", source=CONNECTORS_TRIGGERED, handle=handle)
 
     async def run(self) -> None:
-        """Schedule and run connectors until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             self._task_group = tasks
             try:

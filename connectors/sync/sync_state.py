@@ -1,14 +1,20 @@
 """State of a connector's items during a run, including the enforcement of documentLimit."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
 
-from connectors.sync.failure_record import FailureRecord
 from connectors.sync.item_submission import ContentFingerprint
 from connectors.sync_messages import FailedItem, ProviderState, SourceItem
 from pipeline.ports import Clock
+from pipeline.runtime.backoff import exponential_backoff
 from pipeline.store.tables.connector_state_table import ConnectorStateRow, ConnectorStateTable, StateKind
+from schemas.base import format_timestamp
 
 _MAX_RETRYABLE_FAILURES = 1000
+_FIRST_PAUSE: Final = timedelta(hours=1)
+_LONGEST_PAUSE: Final = timedelta(days=7)
 
 
 class BufferedSyncState:
@@ -100,7 +106,6 @@ class BufferedSyncState:
         return True, None if row is None else ContentFingerprint.parse(row.value)
 
     async def on_submitted(self, item: SourceItem, fingerprint: ContentFingerprint) -> None:
-        """Record that an item's document was submitted."""
         stored = await self._get("item", [item.id])
         self.document_count += item.id not in stored
         self._put(ConnectorStateRow("item", item.id, item.version, str(fingerprint), self.listing_number))
@@ -129,7 +134,6 @@ class BufferedSyncState:
         return had
 
     def on_provider_state(self, note: ProviderState) -> None:
-        """Set or delete a value of the provider."""
         row = ConnectorStateRow("note", note.key, value=note.value or "")
         if note.value is None:
             self._pending_rows.pop(row.key, None)
@@ -204,3 +208,33 @@ class BufferedSyncState:
             yield sorted(fresh, key=lambda row: row.id)
         async for rows in self._state.iterate_pages(kind, prefix=prefix):
             yield [row for row in rows if row.key not in changed]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRecord:
+    """Failed attempts of one version of an item; without `due_at` only a new version is tried."""
+
+    attempts: int = 0
+    due_at: datetime | None = None
+
+    @classmethod
+    def parse(cls, row: ConnectorStateRow) -> "FailureRecord":
+        """Parse the value of a failed item's row."""
+        attempts, _, due_at = row.value.partition(" ")
+        return cls(int(attempts), datetime.fromisoformat(due_at)) if due_at else cls()
+
+    def __str__(self) -> str:
+        return "" if self.due_at is None else f"{self.attempts} {format_timestamp(self.due_at)}"
+
+    def is_due(self, now: datetime) -> bool:
+        """Return whether the item is to be asked for again."""
+        return self.due_at is not None and self.due_at <= now
+
+    def failed_again(self, now: datetime) -> "FailureRecord":
+        """Return the record after a further failure: due in the next run, later after 1, 2, 4 ... hours."""
+        pause = (
+            exponential_backoff(_FIRST_PAUSE.total_seconds(), self.attempts, _LONGEST_PAUSE.total_seconds())
+            if self.attempts
+            else 0.0
+        )
+        return FailureRecord(self.attempts + 1, now + timedelta(seconds=pause))

@@ -76,7 +76,6 @@ class DeletedContent:
 
 
 def incarnation_of(key: bytes) -> str:
-    """Return the incarnation in a record's key."""
     return key.partition(b"/")[0].decode(errors="replace")
 
 

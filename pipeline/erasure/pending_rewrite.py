@@ -21,6 +21,5 @@ class PendingRewrite:
         return self._path.read_text() if self._path.exists() else None
 
     def remove(self, note: str) -> None:
-        """Remove this note, unless there is a newer one."""
         if self.read() == note:
             self._path.unlink()

@@ -101,11 +101,9 @@ class RecordIndex:
             self._db.execute("UPDATE places SET next = ?, stamp = ? WHERE id = ?", (position, stamp, id_))
 
     def incarnations(self) -> set[int]:
-        """Return the numbers of the incarnations that have records."""
         return {incarnation for (incarnation,) in self._db.execute("SELECT incarnation FROM incarnations")}
 
     def delete_incarnations(self, incarnations: Iterable[int]) -> None:
-        """Mark all records of these incarnations as pending."""
         with transaction(self._db):
             for incarnation in incarnations:
                 self._db.execute(
@@ -115,7 +113,6 @@ class RecordIndex:
                 self._db.execute("DELETE FROM incarnations WHERE incarnation = ?", (incarnation,))
 
     def pending(self, limit: int) -> dict[TopicPartition, list[int]]:
-        """Return up to `limit` pending records."""
         found = defaultdict[TopicPartition, list[int]](list)
         query = "SELECT topic, partition, offset FROM pending JOIN places ON id = place LIMIT ?"
         for topic, partition, offset in self._db.execute(query, (limit,)):
@@ -154,7 +151,6 @@ class RecordIndex:
                 )
 
     def drop_before(self, place: TopicPartition, offset: int) -> None:
-        """Remove the records of a partition before this offset, which the log has dropped."""
         id_ = self._id_of(place)
         with transaction(self._db):
             for table in ("records", "needed_blobs", "pending"):
@@ -169,7 +165,6 @@ class RecordIndex:
         return digests - needed
 
     def forget_blobs(self, digests: Iterable[str]) -> None:
-        """Forget released blobs, which are gone."""
         with transaction(self._db):
             self._forget_blobs(digests)
 

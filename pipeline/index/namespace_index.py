@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pipeline.columns import chunk_columns, memory_columns
-from pipeline.index.introduced_names import introduced_names
+from pipeline.index.indexed_names import introduced_names, speaker_names
 from pipeline.index.memory_relation_lookup import find_related_memories
 from pipeline.index.pending_changes import PendingChanges
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
@@ -33,7 +33,6 @@ from pipeline.index.segments.segment_list import (
     live_rows_with_ids,
     memory_parents,
 )
-from pipeline.index.speaker_names import speaker_names
 from pipeline.rows import ChunkColumns, ChunkRow, DocumentColumns, MemoryColumns, RowKind, Vector
 from schemas.filters import FilterExpression
 
@@ -60,7 +59,6 @@ class NamespaceIndex:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held in memory."""
         return self.documents.nbytes + self.chunks.nbytes + self.memories.nbytes
 
     @property
@@ -99,7 +97,6 @@ class NamespaceIndex:
             self.memories.refresh_visibility(changed_ordinals)
 
     async def collect_statistics(self, terms: Collection[int]) -> CollectionStatistics:
-        """Count visible rows for these terms."""
         chunks = self.chunks.snapshot()
         if self._summed_chunks is not chunks:
             self._lengths = DocumentLengths.sum(view.document_lengths for view in chunks)

@@ -142,7 +142,6 @@ class NamespaceIndexCache:
         return index
 
     async def nearest(self, namespace: str, vector: Vector, limit: int) -> list[tuple[MemoryRow, float]]:
-        """Implement `ports.NearestMemoryIndex`."""
         row = self._catalog.namespace(namespace)
         if row is None:
             return []
@@ -152,7 +151,6 @@ class NamespaceIndexCache:
         return [(rows[id_][0], cosine) for id_, cosine in neighbors if rows.get(id_)]
 
     async def neighbor_search(self, namespace: str) -> LexicalNeighborSearch | None:
-        """Implement `ports.LexicalNeighborIndex`."""
         row = self._catalog.namespace(namespace)
         if row is None:
             return None
@@ -161,7 +159,6 @@ class NamespaceIndexCache:
         return SharedTermSearch(index.memories.snapshot(), index.documents)
 
     async def find_by_keys(self, incarnations: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
-        """Implement `ports.MemoryKeyIndex`."""
         row = self._catalog.namespace_of(incarnations[0]) if incarnations else None
         if row is None:
             return []

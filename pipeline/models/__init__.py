@@ -1,9 +1,12 @@
 """Embedders and language models, each behind a port."""
 
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
-from pipeline.models.null_embedder import NullEmbedder
+import numpy as np
+
 from pipeline.ports import Clock, Embedder, LanguageModel, Publisher, QueryRewriter, Reranker
+from pipeline.rows import Vector
 
 EmbedderKind = Literal["e5", "e5-encoder", "wordllama", "openai", "none"]
 
@@ -109,3 +112,18 @@ def open_query_rewriter(model: LanguageModel, publisher: Publisher, clock: Clock
     from pipeline.models.llm_query_rewriter import LLMQueryRewriter  # noqa: PLC0415 - see above
 
     return LLMQueryRewriter(model, publisher, clock)
+
+
+class NullEmbedder:
+    """Zero vectors of one number: every cosine is zero, and ranking is left to the words."""
+
+    name = "none"
+    dimensions = 1
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """A zero for each text."""
+        return [np.zeros(1, np.float32) for _ in texts]
+
+    async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:  # noqa: ARG002 - the port's shape
+        """Zero."""
+        return np.zeros(1, np.float32)

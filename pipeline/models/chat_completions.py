@@ -88,11 +88,9 @@ class ChatCompletionsModel:
         self.name = model
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._client.close()
 
     async def generate(self, instructions: str, prompt: str, schema: type[Answer]) -> ModelReply[Answer]:
-        """Implement `ports.LanguageModel`."""
         meter, messages = _UsageMeter(), [_message("system", instructions), _message("user", prompt)]
         fault = ""
         async with self._concurrency_limit:

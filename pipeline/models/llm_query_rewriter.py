@@ -60,7 +60,6 @@ class LLMQueryRewriter:
     _usage_tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def rewrite(self, incarnation: str, query: str, today: date) -> list[str]:
-        """Implement `ports.QueryRewriter`."""
         if self.monotonic_clock() < self._retry_at:
             return []
         began, instructions = (

@@ -37,7 +37,6 @@ class MediaEndpoint:
         await self._client.aclose()
 
     async def describe(self, data: bytes, mime_type: str) -> str:
-        """Describe an image, with the text in it."""
         picture = f"data:{mime_type};base64,{base64.b64encode(data).decode()}"
         parts = [{"type": "text", "text": IMAGE_PROMPT}, {"type": "image_url", "image_url": {"url": picture}}]
         messages = [{"role": "user", "content": parts}]
@@ -49,7 +48,6 @@ class MediaEndpoint:
             raise ParsingError(f"The model endpoint {self._url} gave no description: {error!r}.") from error
 
     async def transcribe(self, data: bytes, filename: str) -> str:
-        """Transcribe a sound file."""
         form = {"model": self._model, "response_format": "json"}
         answer = await self._post("/audio/transcriptions", "audio", data=form, files={"file": (filename, data)})
         text = answer.get("text") if isinstance(answer, dict) else None

@@ -40,12 +40,10 @@ class ModelThreads:
         self._word_dimensions = word_dimensions
 
     async def embed_query(self, prefix: str, text: str) -> Vector:
-        """The vector of a question."""
         model = await self._loaded_model()
         return await asyncio.wrap_future(self._for_queries.submit(model.embed, prefix, text))
 
     async def embed_document(self, prefix: str, text: str) -> Vector:
-        """The vector of a passage."""
         model = await self._loaded_model()
         return await asyncio.wrap_future(self._for_documents.submit(model.embed, prefix, text))
 

@@ -52,11 +52,9 @@ class RerankEndpoint:
         self._retry_at = -math.inf
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._client.aclose()
 
     async def rerank(self, query: str, texts: Sequence[str]) -> list[int] | None:
-        """Implement `ports.Reranker`."""
         if not texts or self._monotonic_clock() < self._retry_at:
             return None
         try:

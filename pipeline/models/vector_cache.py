@@ -45,7 +45,6 @@ class VectorCache:
         self._db: sqlite3.Connection | None = None
 
     async def get(self, keys: Collection[bytes]) -> dict[bytes, Vector]:
-        """The vectors that are there."""
         return await self._run(lambda db: _select(db, keys)) or {}
 
     async def put(self, vectors: Mapping[bytes, Vector]) -> None:
@@ -57,7 +56,6 @@ class VectorCache:
         await asyncio.get_running_loop().run_in_executor(self._thread, lambda: _clear(self._open()))
 
     async def aclose(self) -> None:
-        """Close the file."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
         self._thread.shutdown()
 
@@ -124,7 +122,6 @@ class CachingEmbedder:
         return [found[key] for key in keys]
 
     async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:
-        """The query's vector."""
         vector = self._queries.get(text)
         if vector is None:
             vector = await self._embedder.embed_query(text, term_weight)

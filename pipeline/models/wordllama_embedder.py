@@ -13,12 +13,12 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from pipeline.half_precision import half_to_float32
 from pipeline.packed_vectors import round_vector
 from pipeline.rows import Vector
 from pipeline.runtime.cooperative_yield import run_cooperatively
@@ -34,6 +34,8 @@ _MAX_PIECE_CHARS = 256
 _MAX_INLINE_QUERY_CHARS = 2_000
 _WORD = re.compile(r"\w+")
 TokenVectors = NDArray[np.float16]
+_HALF_BITS_MASK = np.uint32(0x8FFFE000).astype(np.int32)
+"""Mask that keeps the bits of a half within a float and drops the copies of its sign."""
 
 
 class WordLlamaEmbedder:
@@ -54,7 +56,6 @@ class WordLlamaEmbedder:
         return cls(*_load_files(files[WEIGHTS_FILE], files[TOKENIZER_FILE]))
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return a vector per text."""
         return await run_cooperatively(sum(map(len, texts)), lambda: map(self._embed_text, texts))
 
     async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:
@@ -82,7 +83,6 @@ class WordLlamaEmbedder:
         return _to_unit_vector(rows.sum(axis=0))
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Implement `ports.WordVectors`."""
         tokens = [self._cached_token_ids(word) if _is_single_piece(word) else self._token_ids(word) for word in words]
         filled = [at for at, word_tokens in enumerate(tokens) if len(word_tokens)]
         vectors = np.zeros((len(words), self.dimensions), np.float32)
@@ -96,7 +96,6 @@ class WordLlamaEmbedder:
         return vectors
 
     def _embed_text(self, text: str) -> Vector:
-        """Embed a text, rounded as the tables hold it."""
         tokens = np.array(self._token_ids(text), np.int64)
         return round_vector(_to_unit_vector(half_to_float32(self._token_vectors[tokens]).sum(axis=0)))
 
@@ -176,3 +175,16 @@ def _map_token_vectors(path: Path) -> TokenVectors:
     offset = 8 + length + tensor["data_offsets"][0]
     # The np.memmap class adds overhead to every operation; a plain array over the mapping does not.
     return np.asarray(np.memmap(path, np.float16, "r", offset, tuple(tensor["shape"])))
+
+
+def half_to_float32(halves: NDArray[np.float16]) -> NDArray[np.float32]:
+    """Convert finite float16 numbers to float32 in less than a quarter of the time that numpy takes.
+
+    Shifted by 13 bits they are float32 numbers whose exponent has the bias 15 instead of 127.
+    """
+    bits: NDArray[Any] = halves.view(np.int16).astype(np.int32)
+    bits <<= 13
+    bits &= _HALF_BITS_MASK
+    floats = bits.view(np.float32)
+    floats *= np.float32(2.0 ** (127 - 15))
+    return floats

@@ -104,7 +104,6 @@ class FileParser:
             return ParsedDocument(text=text, type="text", title=document_title(text, "text", filename=None))
 
     async def aclose(self) -> None:
-        """End the worker processes."""
         await self._pool.aclose()
 
     async def _parse_binary(self, kind: str, data: bytes, upload: Upload) -> ParsedDocument:

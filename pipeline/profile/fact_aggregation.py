@@ -114,7 +114,6 @@ def _merge_less_detailed(facts: Sequence[ProfileEntry]) -> list[_MergedFact]:
 
 
 def _merge_by_root(facts: Sequence[ProfileEntry], roots: Sequence[int]) -> list[_MergedFact]:
-    """Merge the facts of each root, at the position of the first."""
     groups: dict[int, list[int]] = {}
     for index, root in enumerate(roots):
         groups.setdefault(root, []).append(index)

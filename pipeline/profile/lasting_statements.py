@@ -44,7 +44,6 @@ def lasting_file(embedder_name: str) -> Path:
 
 
 def read_lasting_statements(embedder_name: str) -> LastingStatements:
-    """Return the classifier of an embedder."""
     path = lasting_file(embedder_name)
     if not path.is_file():
         return NOTHING_LEARNED

@@ -37,7 +37,6 @@ class SectionTopK:
 
     @property
     def ordered_ids(self) -> list[str]:
-        """The ids held, best first."""
         return [id_ for _, id_ in sorted(self._sort_keys.values())]
 
     @property
@@ -64,7 +63,6 @@ class SectionTopK:
         return candidate_rows
 
     def remove(self, memory_id: str) -> None:
-        """Remove an id, if present."""
         self._sort_keys.pop(memory_id, None)
 
     def _evict(self) -> list[str]:
@@ -125,11 +123,9 @@ class ProfileState:
         return any(section.is_underfilled for section in self.sections.values())
 
     def top_facts(self, section: str) -> list[SectionFact]:
-        """Return the facts of a section, best first."""
         return [self.facts[id_] for id_ in self.sections[section].ordered_ids]
 
     def apply_changes(self, rows: Iterable[tuple[str, MemoryRow | None]]) -> None:
-        """Apply changed rows (None: deleted)."""
         latest = dict(rows)
         for id_ in latest:
             self._remove(id_)

@@ -39,7 +39,6 @@ def topics_file(embedder_name: str) -> Path:
 
 
 async def topic_vectors(embedder: Embedder) -> TopicVectors:
-    """Return the topics as an embedder sees them."""
     path = topics_file(embedder.name)
     return _read(path) if path.is_file() else await embed_topics(embedder)
 
@@ -50,7 +49,6 @@ def _read(path: Path) -> TopicVectors:
 
 
 async def embed_topics(embedder: Embedder) -> TopicVectors:
-    """Embed examples and descriptions of all topics."""
     vectors = np.stack(await embedder.embed_documents([text for texts in TOPICS.values() for text in texts]))
     offsets = np.cumsum([0, *map(len, TOPICS.values())])[:-1]
     mean = vectors.mean(axis=0)

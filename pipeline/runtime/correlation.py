@@ -66,7 +66,6 @@ def current_request_id() -> str | None:
 
 
 def submission_request_id(document: str, seq: int) -> str | None:
-    """Return the request id of a submission that is being handled."""
     return _current.get().request_of(document, seq)
 
 

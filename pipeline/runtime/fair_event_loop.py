@@ -47,7 +47,6 @@ async def yield_to_foreground() -> None:
 
 
 def call_soon_background(work: Callable[[*Ts], object], *args: *Ts) -> None:
-    """Schedule a callback in the background lane."""
     context = copy_context()
     context.run(_IN_BACKGROUND.set, True)
     asyncio.get_running_loop().call_soon(work, *args, context=context)

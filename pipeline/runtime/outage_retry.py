@@ -33,3 +33,13 @@ async def run_through_outages(
             await sleep(pause)
         else:
             return
+
+
+async def is_set_within(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event, at most this long; return whether it is set."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

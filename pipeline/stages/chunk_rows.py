@@ -114,7 +114,6 @@ def _context_term_counts(spans: Sequence[ChunkSpan], count_terms: Callable[[str]
 
 
 async def embed_in_batches(texts: Sequence[str], embedder: Embedder) -> list[Vector]:
-    """Embed in calls of bounded size."""
     vectors: list[Vector] = []
     for start in range(0, len(texts), MAX_TEXTS_PER_CALL):
         vectors += await embedder.embed_documents(texts[start : start + MAX_TEXTS_PER_CALL])

@@ -9,7 +9,7 @@ from pipeline.ports import Blobs, Catalog, DocumentTable, Publisher, TextSplitte
 from pipeline.rows import DocumentRow
 from pipeline.runtime.cooperative_yield import run_cooperatively
 from pipeline.stage import Record, Stage
-from pipeline.stages.document_failure import mark_failed, reset_for_retry
+from pipeline.stages.submission_projection import mark_failed, reset_for_retry
 from schemas.events import ChunkSpan, Content, DocumentChunked, DocumentExtracted
 from schemas.topics import DOCUMENTS_CHUNKED, DOCUMENTS_EXTRACTED
 
@@ -30,7 +30,6 @@ class ChunkStage:
 
     @property
     def definition(self) -> Stage[DocumentExtracted]:
-        """The stage `chunk` for a bus."""
         return Stage(
             name="chunk",
             source=DOCUMENTS_EXTRACTED,

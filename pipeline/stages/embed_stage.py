@@ -18,7 +18,7 @@ from pipeline.stages.chunk_rows import (
     newest_by_document,
     row_origins,
 )
-from pipeline.stages.document_failure import mark_failed, reset_for_retry
+from pipeline.stages.submission_projection import mark_failed, reset_for_retry
 from schemas.events import DocumentChunked
 from schemas.topics import DOCUMENTS_CHUNKED
 
@@ -44,7 +44,6 @@ class EmbedStage:
 
     @property
     def definition(self) -> Stage[DocumentChunked]:
-        """The stage `embed` for a bus."""
         return Stage(
             name="embed",
             source=DOCUMENTS_CHUNKED,

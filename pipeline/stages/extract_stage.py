@@ -28,7 +28,6 @@ from pipeline.projection import touches_content
 from pipeline.rows import DocumentRow
 from pipeline.runtime.cooperative_yield import CooperativeYield
 from pipeline.stage import Stage
-from pipeline.stages.document_failure import reset_for_retry
 from pipeline.stages.submission_projection import (
     FailedSubmission,
     ResolvedSubmission,
@@ -39,6 +38,7 @@ from pipeline.stages.submission_projection import (
     begin_processing,
     is_erased,
     pending_submissions,
+    reset_for_retry,
     texts_to_publish,
     with_text,
 )
@@ -76,7 +76,6 @@ class ExtractStage:
 
     @property
     def definition(self) -> Stage[DocumentSubmitted]:
-        """The stage `extract` for a bus."""
         return Stage(
             name="extract",
             source=DOCUMENTS_SUBMITTED,

@@ -21,7 +21,6 @@ class ForgetMemoriesStage:
 
     @property
     def definition(self) -> Stage[MemoriesForgotten]:
-        """The stage `forget_memories` for a bus."""
         return Stage(
             name="forget_memories",
             source=MEMORIES_FORGOTTEN,

@@ -9,7 +9,7 @@ from pipeline.memory.scheduling.deferred_extraction_worker import DeferredExtrac
 from pipeline.ports import Blobs, Catalog, DocumentTable, MemoryTable, Publisher
 from pipeline.rows import DocumentRow
 from pipeline.stage import Record, Stage
-from pipeline.stages.document_failure import mark_failed, reset_for_retry
+from pipeline.stages.submission_projection import mark_failed, reset_for_retry
 from schemas.events import DocumentExtracted, MemoriesFormed
 from schemas.topics import DOCUMENTS_EXTRACTED, MEMORIES_FORMED
 
@@ -30,7 +30,6 @@ class FormMemoriesStage:
 
     @property
     def definition(self) -> Stage[DocumentExtracted]:
-        """The stage `form_memories` for a bus."""
         return Stage(
             name="form_memories",
             source=DOCUMENTS_EXTRACTED,

@@ -32,7 +32,6 @@ class IndexStage:
 
     @property
     def definition(self) -> Stage[DocumentChunked]:
-        """The stage `index` for a bus."""
         # A dead letter leaves the document as it is: the embed stage writes the same chunks, or marks it as failed.
         return Stage(name="index", source=DOCUMENTS_CHUNKED, handle=self.handle, batch_size=BATCH_SIZE)
 

@@ -34,7 +34,6 @@ class NamespaceOperationsStage:
 
     @property
     def definition(self) -> Stage[OperationRequested]:
-        """The stage `operations` for a bus."""
         return Stage(
             name="operations",
             source=OPERATIONS_REQUESTED,

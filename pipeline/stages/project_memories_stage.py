@@ -16,7 +16,7 @@ from pipeline.ports import Catalog, DocumentTable, Embedder
 from pipeline.rows import DocumentRow, MemoryRow, Terms
 from pipeline.runtime.cooperative_yield import CooperativeYield
 from pipeline.stage import Record, Stage
-from pipeline.stages.document_failure import mark_failed, reset_for_retry
+from pipeline.stages.submission_projection import mark_failed, reset_for_retry
 from schemas.events import MemoriesFormed
 from schemas.topics import MEMORIES_FORMED
 
@@ -49,7 +49,6 @@ class ProjectMemoriesStage:
 
     @property
     def definition(self) -> Stage[MemoriesFormed]:
-        """The stage `project_memories` for a bus."""
         return Stage(
             name="project_memories",
             source=MEMORIES_FORMED,

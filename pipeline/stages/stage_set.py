@@ -13,8 +13,8 @@ from pipeline.stages.form_memories_stage import FormMemoriesStage
 from pipeline.stages.index_stage import IndexStage
 from pipeline.stages.namespace_operations_stage import NamespaceOperationsStage
 from pipeline.stages.project_memories_stage import ProjectMemoriesStage
-from pipeline.stages.settings_stage import SETTINGS_STAGE
 from pipeline.stages.sync_run_stages import SyncRunStages
+from schemas.topics import SETTINGS_CHANGED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +53,11 @@ class StageSet:
         settings, *others = self.definitions()
         stages = [settings, *(with_settings_barrier(stage, catch_up_settings) for stage in others)]
         return [replace(stage, generation=generation) for stage in stages]
+
+
+async def _accept(_: object) -> None:
+    """Do nothing: what can't be read does not come here, and is dead-lettered."""
+
+
+SETTINGS_STAGE = Stage(name="settings", source=SETTINGS_CHANGED, handle=_accept)
+"""Finds unreadable records."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from app.cli.commands.replay_command import replay_offline
 from app.cli.diagnostics.component_checks import check_tables
-from app.cli.offline_replay import replay_offline
 from app.pipeline_supervisor import open_supervisor
 from pipeline.store import StoreMismatchError
 from tests.support.service_world import running_service, service_settings

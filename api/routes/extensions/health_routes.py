@@ -43,7 +43,6 @@ async def metrics(state: AppStateDependency) -> Response:
 
 
 def asyncapi_router(asyncapi: bytes) -> APIRouter:
-    """Build the route of /asyncapi.json."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.api_route("/asyncapi.json", methods=["GET", "HEAD"])

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from api.commands import erasure
 from api.dependencies.authentication import AdminKey, ForgettingOperatorKey, OperatorKey, ReadingOperatorKey, ReadKey
 from api.errors.http_errors import BadRequestError, ForbiddenError
-from api.presenters import growth_report, service_status, usage_report
+from api.presenters import service_status, usage_report
 from api.presenters.erasure_presenter import erasure_response
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.usage_counter import month_of
@@ -117,7 +117,7 @@ async def growth_by_day(caller: ReadKey, namespace: NamespaceNames, days: Days =
     if unreadable:
         raise ForbiddenError("The key does not open this namespace", f"namespace: {unreadable[0]}")
     rows = (caller.state.catalog.namespace(name) for name in dict.fromkeys(namespace))
-    return await growth_report.growth_report(caller.state, [row for row in rows if row is not None], days)
+    return await usage_report.growth_report(caller.state, [row for row in rows if row is not None], days)
 
 
 @router.post("/erasures", responses=error_responses(400, 401, 403, 404, 409, 500, 503))

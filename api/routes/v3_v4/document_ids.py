@@ -29,7 +29,6 @@ class FoundDocument:
 
 
 def encode_document_id(key: str) -> str:
-    """Return the v3 id of a document by its row key."""
     return urlsafe_b64encode(bytes.fromhex(key)).decode().rstrip("=")
 
 

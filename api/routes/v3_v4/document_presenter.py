@@ -19,7 +19,6 @@ TYPES = frozenset(
 
 
 def document(state: AppState, row: DocumentRow) -> Document:
-    """Present a document with its text."""
     return Document(
         **_listed_fields(state, row),
         content=row.text,
@@ -32,7 +31,6 @@ def document(state: AppState, row: DocumentRow) -> Document:
 
 
 def listed_document(state: AppState, row: DocumentRow, *, content: bool) -> ListedDocument:
-    """Present a document in a list."""
     fields = _listed_fields(state, row)
     if content and row.text is not None:
         fields["content"] = row.text
@@ -40,7 +38,6 @@ def listed_document(state: AppState, row: DocumentRow, *, content: bool) -> List
 
 
 def processing_document(state: AppState, row: DocumentRow) -> ProcessingDocument:
-    """Present a document that is still processed."""
     return ProcessingDocument(**_common_fields(state, row))
 
 

@@ -16,12 +16,10 @@ ORGANIZATION_ID = "organization"
 
 
 def created_memory(stored: StoredMemory) -> CreatedMemory:
-    """Present a memory that was just stored."""
     return CreatedMemory(**_stored_fields(stored), is_static=stored.is_static)
 
 
 def updated_memory(stored: StoredMemory, before: MemoryRow, history: Mapping[str, MemoryRow]) -> UpdatedMemory:
-    """Present the new version of a memory."""
     chain = [before, *earlier_versions(before, history)]
     return UpdatedMemory(
         **_stored_fields(stored),
@@ -78,7 +76,6 @@ def earlier_versions(row: MemoryRow, history: Mapping[str, MemoryRow]) -> list[M
 
 
 def parent_id(row: MemoryRow) -> str | None:
-    """Return the id of the memory that this memory updates."""
     return next((relation.target for relation in row.relations if relation.kind == "updates"), None)
 
 

@@ -51,7 +51,6 @@ async def found_documents(
 async def found_memories(
     state: AppState, found: Sequence[ContainerResult], include: MemorySearchInclude
 ) -> list[FoundMemory]:
-    """Present results with the parts that were asked for."""
     memory_ids = [hit.result.id for hit in found if hit.result.memory is not None]
     memories = await state.memories_by_id(memory_ids)
     documents = await _source_documents(state, found) if include.documents or include.chunks else {}
@@ -63,7 +62,6 @@ async def found_memories(
 
 
 async def _source_documents(state: AppState, found: Sequence[ContainerResult]) -> dict[str, DocumentRow]:
-    """Read the source documents of results, by the id of the result."""
     by_result: dict[str, DocumentRow] = {}
     for namespace in {hit.namespace.name: hit.namespace for hit in found}.values():
         sources = {

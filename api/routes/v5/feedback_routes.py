@@ -9,7 +9,7 @@ from api.errors.http_errors import TooManyRequestsError
 from api.policies.feedback_limiter import ORGANIZATION_SENDER, seconds_to_midnight, sender_from_address
 from api.routes.contract_route import AnonymousRoute, error_responses
 from schemas.events import FeedbackSubmitted
-from schemas.http.v5.feedback_bodies import FeedbackBody, FeedbackResponse
+from schemas.http.v5.memory_bodies import FeedbackBody, FeedbackResponse
 from schemas.topics import FEEDBACK_SUBMITTED
 
 router = APIRouter(route_class=AnonymousRoute, tags=["Feedback"])

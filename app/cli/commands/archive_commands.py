@@ -147,7 +147,6 @@ def _batches(file: Path) -> Iterator[list[bytes]]:
 
 
 def _blob_digests(line: bytes) -> list[str]:
-    """List the blobs that a line refers to."""
     document = json.loads(line)
     blobs = ((document.get(field) or {}).get("blob") for field in ("source", "upload"))
     return [blob["sha256"] for blob in blobs if blob]

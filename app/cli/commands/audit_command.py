@@ -84,7 +84,6 @@ def _show_acts(entries: list[JsonObject]) -> None:
 
 
 def _fetch_entries(service: RemoteService, path: str, limit: int) -> list[JsonObject]:
-    """Fetch the newest entries, page by page."""
     entries: list[JsonObject] = []
     query: dict[str, int | str] = {}
     while len(entries) < limit:

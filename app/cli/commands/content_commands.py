@@ -232,7 +232,6 @@ def _whole_column(title: str, cells: list[str]) -> Column:
 
 
 def _find_about(service: RemoteService, namespace: str, about: str) -> list[JsonObject]:
-    """Return the memories about a subject."""
     body = {"query": about, "dryRun": True}
     matches: list[JsonObject] = service.request("DELETE", f"/ns/{namespace}/memories/semantic", json=body)["matches"]
     return matches

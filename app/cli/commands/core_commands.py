@@ -196,7 +196,6 @@ def search(
 
 
 def result_text(result: JsonObject) -> str:
-    """Return the text of a result on one line."""
     return " ".join((result.get("memory") or result.get("chunk") or "").split())
 
 

@@ -92,7 +92,6 @@ def _list_memories(service: RemoteService) -> list[JsonObject]:
 
 
 def _print_memory(service: RemoteService, memory: JsonObject, console: Console) -> None:
-    """Print a new memory, and what it replaces."""
     console.print(f"    [green]remembered[/]  {escape(memory['memory'])}", soft_wrap=True)
     if memory["version"] > 1:
         path = f"/ns/{NAMESPACE}/memories/{memory['id']}"

@@ -21,6 +21,6 @@ def mcp(
 ) -> None:
     """Serve MCP over standard input and output, with a running service behind it."""
     address, secret = resolve_endpoint(url, key)
-    from api.mcp.stdio_transport import serve  # noqa: PLC0415 - the SDK takes a second to import
+    from api.mcp.mcp_server import serve  # noqa: PLC0415 - the SDK takes a second to import
 
     asyncio.run(serve(address, secret, namespace))

@@ -1,18 +1,31 @@
 """`recollect replay`: tables rebuilt from the log, by the running service or by this command."""
 
 import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from app.cli.cli_settings import load_settings
 from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog
 from app.cli.local_process import apply_process_tuning, exit_on_startup_error, run_event_loop
 from app.cli.remote_service import JsonObject, Key, RemoteService, Url, is_healthy, resolve_key
-from app.cli.replay_output import ReplayAction, emit_plan, emit_removed, watch_progress
 from app.data_directories import read_address
+from app.pipeline_supervisor import open_supervisor
+from app.replay.replay_service import ReplayService
+from pipeline.settings import Settings
+from pipeline.store.generations.replay_request import ReplayRequest
+from schemas.http.extensions.replay_bodies import ReplayBody, ReplayPlanResponse, ReplayProgressResponse
 
+ReplayAction = Literal["replay", "plan", "rollback", "clean-up", "cancel"]
+POLL_INTERVAL_SECONDS = 0.5
 EXAMPLES = examples_epilog(
     "recollect replay --dry-run",
     "recollect replay --embedder openai --embedder-base-url http://127.0.0.1:11434/v1",
@@ -20,6 +33,60 @@ EXAMPLES = examples_epilog(
     "recollect replay --rollback",
 )
 REPLAY_PATH = "/admin/replay"
+
+
+async def watch_progress(get_progress: Callable[[], JsonObject], *, as_json: bool = False) -> None:
+    """Show a progress bar until the replay ends; typer.Exit unless it ended well."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("records, {task.fields[rate]:,.0f}/s"),
+        TimeRemainingColumn(),
+    )
+    began = time.monotonic()
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        bar = bars.add_task("Reading the log", total=None, rate=0.0)
+        while (progress := get_progress())["state"] == "running":
+            bars.update(
+                bar,
+                description=progress["step"] or "Reading the log",
+                total=progress["total"] or None,
+                completed=progress["read"],
+                rate=progress["read"] / max(time.monotonic() - began, 0.001),
+            )
+            await asyncio.sleep(POLL_INTERVAL_SECONDS)
+    for difference in progress["differences"]:
+        typer.echo(f"differs from before: {difference}", err=True)
+    served = f"Generation {progress['generation']} is served, after {progress['read']:,} records of the log."
+    done = progress["state"] == "done"
+    emit(progress, *([served] if done else []), as_json=as_json)
+    if not done:
+        reason = progress["error"] or "it was cancelled"
+        raise error_exit(f"The replay {progress['state']}: {reason}. The served tables are unchanged.")
+
+
+def emit_plan(plan: JsonObject, *, as_json: bool) -> None:
+    """Print what a replay would read and write."""
+    table = Table(show_header=False, box=None)
+    previous = "" if plan["previous"] is None else f" (a rollback would go to {plan['previous']})"
+    table.add_row("served now", f"generation {plan['current']}{previous}")
+    config = plan["indexConfig"]
+    chunks = f"chunks of {config['chunkSize']} characters"
+    table.add_row("built with", f"{config['embedder']}, {chunks}, {config['shards']} shards")
+    for topic, count in plan["records"].items():
+        table.add_row(f"read from {topic}", f"{count:,} records at most")
+    for kind in ("documents", "chunks", "memories"):
+        table.add_row(f"write {kind}", f"about {plan[kind]:,}")
+    table.add_row("disk", f"about {plan['bytes'] / 1e6:,.0f} MB more, until the next replay or --clean-up")
+    emit(plan, table, as_json=as_json)
+
+
+def emit_removed(removed: list[int], *, as_json: bool) -> None:
+    """Print the numbers of the removed generations."""
+    names = ", ".join(map(str, removed))
+    text = f"Removed generation {names}." if removed else "There was nothing to remove."
+    emit({"removed": removed}, text, as_json=as_json)
 
 
 def replay(
@@ -71,14 +138,13 @@ def replay(
     if action == "cancel":
         raise error_exit("No service runs on this data directory, so no replay does.", ExitCode.UNREACHABLE)
     apply_process_tuning(settings)
-    from app.cli.offline_replay import replay_offline  # noqa: PLC0415 - needs frameworks that cost seconds
+    from app.cli.commands.replay_command import replay_offline  # noqa: PLC0415 - needs frameworks that cost seconds
 
     with exit_on_startup_error():
         run_event_loop(settings, replay_offline(settings, action, body, as_json=as_json))
 
 
 def _running_service_address(data_dir: Path) -> str | None:
-    """Return the address of the service that runs on a data directory, if one does."""
     address = read_address(data_dir)
     return address if address and is_healthy(address) else None
 
@@ -116,3 +182,34 @@ def _watch_on_service(remote: RemoteService, *, as_json: bool) -> None:
     except KeyboardInterrupt:
         typer.echo("The replay goes on in the service; `recollect replay --cancel` ends it.", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+async def replay_offline(settings: Settings, action: ReplayAction, body: JsonObject, *, as_json: bool) -> None:
+    """Carry out an action of `recollect replay` in this process; there is nothing to cancel here."""
+    try:
+        request = ReplayRequest(**dict(ReplayBody.model_validate(body)))
+    except ValidationError as error:
+        raise error_exit("; ".join(f"{issue['loc'][0]}: {issue['msg']}" for issue in error.errors())) from error
+    async with open_supervisor(settings, runs_stages=False, serves_requests=False) as supervisor:
+        replays = ReplayService(supervisor)
+        if action == "plan":
+            plan = ReplayPlanResponse.model_validate(await replays.plan(request)).model_dump(by_alias=True, mode="json")
+            emit_plan(plan, as_json=as_json)
+        elif action == "clean-up":
+            emit_removed(await replays.clean_up(), as_json=as_json)
+        else:
+            running = asyncio.create_task(supervisor.run())
+            if action == "rollback":
+                replays.roll_back()
+            else:
+                replays.start(request)
+            try:
+                await watch_progress(partial(_shown_progress, replays), as_json=as_json)
+            finally:
+                await replays.stop()
+                running.cancel()
+                await asyncio.wait([running])
+
+
+def _shown_progress(replays: ReplayService) -> JsonObject:
+    return ReplayProgressResponse.model_validate(replays.progress).model_dump(by_alias=True, mode="json")

@@ -39,7 +39,6 @@ Check = Callable[[], Awaitable[list[CheckResult]]]
 
 
 def passed(message: str) -> CheckResult:
-    """Make a result that needs no remedy."""
     return "ok", message, ""
 
 

@@ -41,7 +41,6 @@ class DocumentUpload:
             self._enqueue(namespace, item)
 
     def flush(self) -> None:
-        """Send everything that waits."""
         for namespace in list(self._waiting):
             self._send(namespace)
 

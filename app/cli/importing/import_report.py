@@ -75,7 +75,6 @@ class ImportReport:
         }
 
     def print(self) -> None:
-        """Write the report to standard error."""
         places = ", ".join(sorted(self.namespaces)[:EXAMPLES_SHOWN])
         more = len(self.namespaces) - EXAMPLES_SHOWN
         into = f" into {places}{f' and {more:,} more' if more > 0 else ''}" if places else ""

@@ -47,11 +47,9 @@ class SentItems:
 
 
 def item_key(*parts: str) -> bytes:
-    """Hash of what names an item of a service."""
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=_DIGEST_BYTES).digest()
 
 
 def content_digest(item: ImportedItem) -> bytes:
-    """Hash of everything that is sent of an item."""
     written = json.dumps([item.content, item.date, item.metadata], sort_keys=True)
     return hashlib.blake2b(written.encode(), digest_size=_DIGEST_BYTES).digest()

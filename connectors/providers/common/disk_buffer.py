@@ -41,7 +41,6 @@ class DiskBuffer:
 
 @contextmanager
 def open_disk_buffer() -> Iterator[DiskBuffer]:
-    """Open an empty buffer in a temporary folder."""
     with TemporaryDirectory(prefix="recollect-") as folder:
         with closing(sqlite3.connect(Path(folder) / "spool.sqlite")) as database:
             yield DiskBuffer(database)

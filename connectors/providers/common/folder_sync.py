@@ -61,7 +61,6 @@ class FolderSelection:
         return version_hash(str(self.everything), *sorted(self.folders), "files", *sorted(self.files))
 
     def empty_tree(self) -> FolderTree:
-        """Return an empty tree with the selected folders as roots."""
         return FolderTree(None if self.everything else frozenset(self.folders))
 
 
@@ -138,7 +137,6 @@ class FolderTreeSync(ABC, Generic[FileT]):
                 yield ProviderState(key, None)
 
     def removal_messages(self, id_: str) -> tuple[SyncMessage, ...]:
-        """Return the messages that remove a file and its state."""
         return RemovedItem(id_), ProviderState(file_state_key(id_), None)
 
     async def load_tree(self) -> None:

@@ -60,7 +60,6 @@ class FolderTree:
         }
 
     def descendants(self, folders: Iterable[str]) -> set[str]:
-        """Return these folders and all folders inside them."""
         children = self._children()
         found: set[str] = set()
         waiting = [folder for folder in folders if folder in self.folders]

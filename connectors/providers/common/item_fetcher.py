@@ -53,7 +53,6 @@ class ItemFetcher:
     _consecutive_failures: int = field(default=0, init=False)
 
     async def fetch(self, id_: str, title: str | None, fetch: Callable[[], Awaitable[R]]) -> R | FailedItem:
-        """Return the result of `fetch`, or the failure of the item."""
         try:
             result = await fetch()
         except ItemError as error:

@@ -32,7 +32,6 @@ class Repository:
 
     @property
     def api_path(self) -> str:
-        """Path in the REST API."""
         return f"/repos/{self.full_name}"
 
     @property

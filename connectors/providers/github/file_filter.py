@@ -23,7 +23,6 @@ class FileFilter:
 
     @classmethod
     def from_config(cls, config: Mapping[str, str | float | bool]) -> "FileFilter":
-        """Read the options of a connector."""
         patterns = [text.strip() for text in str(config.get("paths") or "").split(",") if text.strip()]
         return cls(
             str(config.get("branch") or "") or None,

@@ -106,8 +106,6 @@ class ListedNumbers:
 
 
 class RepositoryIssues:
-    """Sync of the issues and pull requests of one repository."""
-
     def __init__(
         self, client: GitHubClient, repository: Repository, watermarks: IssueWatermarks, fetcher: ItemFetcher
     ) -> None:

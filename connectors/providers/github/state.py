@@ -50,7 +50,6 @@ def state_key(number: int | str) -> str:
 
 
 async def load_state(repository_ref: str, state: SyncState) -> tuple[str | None, RepositoryState | None]:
-    """Load the number and state of a selected repository, each None if unknown."""
     name = name_key(repository_ref)
     number = repository_ref if repository_ref.isdigit() else (await state.provider_state([name])).get(name)
     if number is None:

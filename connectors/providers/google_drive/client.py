@@ -82,7 +82,6 @@ class DriveFile:
 
     @property
     def date(self) -> datetime | None:
-        """Time of the last modification."""
         return datetime.fromisoformat(self.modified) if self.modified else None
 
 
@@ -171,7 +170,6 @@ class DriveClient:
         return str(answer["startPageToken"])
 
     async def changes(self, drive_id: str, page_token: str) -> ChangePage:
-        """Fetch a page of a drive's change feed."""
         response = await self._http.get(f"{self._base_url}/changes", params=_changes_parameters(drive_id, page_token))
         if response.status_code in {400, 404, 410}:
             raise CursorExpiredError("Drive does not know this place in its feed of changes any more.")

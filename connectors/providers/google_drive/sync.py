@@ -36,7 +36,6 @@ class DriveSync(FolderTreeSync[DriveFile]):
         return "Google Drive"
 
     async def probe(self) -> object:
-        """Fetch the root folder."""
         return await self.client.file("root")
 
     def version_of(self, file: DriveFile) -> str:
@@ -161,7 +160,6 @@ class DriveSync(FolderTreeSync[DriveFile]):
         return sorted({*self.selection.files, *self.tree.shortcut_targets(self.tree.selected_folders())})
 
     async def _sync_individual_files(self, ids: Sequence[str]) -> AsyncIterator[SyncMessage]:
-        """Fetch files by id that are selected individually."""
         for at in range(0, len(ids), BATCH_SIZE):
             files: list[DriveFile] = []
             async for id_, file in map_concurrently(ids[at : at + BATCH_SIZE], self._get_file, CONCURRENCY):
@@ -253,7 +251,6 @@ class DriveSync(FolderTreeSync[DriveFile]):
         }
 
     def _if_selected(self, file: DriveFile | None) -> DriveFile | None:
-        """Return a changed file if it is selected."""
         if file is None or file.trashed or file.is_folder or file.shortcut_target is not None:
             return None
         scope = self.tree.selected_folders()

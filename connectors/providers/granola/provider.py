@@ -142,7 +142,6 @@ class _GranolaSync:
         yield Checkpoint({"since": self._newest})
 
     async def sync_changed(self, since: str) -> AsyncIterator[SyncMessage]:
-        """Sync notes updated since a time."""
         self._newest = since
         asked = {}
         if since:

@@ -72,7 +72,6 @@ class NotionClient:
                 return found
 
     async def query_page(self, path: str, body: Mapping[str, Any]) -> ResultPage:
-        """Fetch one page of a list queried by POST."""
         answer = await self._http.request(
             "POST",
             f"{self._base_url}/v1/{path}",

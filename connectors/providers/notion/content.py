@@ -45,12 +45,10 @@ class PageText:
 
     @property
     def children(self) -> list[str]:
-        """Ids of child pages."""
         return self._ids("page")
 
     @property
     def databases(self) -> list[str]:
-        """Ids of databases within the page."""
         return self._ids("database")
 
     @property

@@ -90,7 +90,6 @@ def parse_enhanced_markdown(text: str) -> Element:
 
 
 def to_plain_markdown(root: Element, names: Names) -> str:
-    """Convert a parsed page to plain Markdown."""
     pieces: list[str] = []
     _render_children(root, names, pieces)
     parts: list[str] = []
@@ -113,7 +112,6 @@ def linked_id(url: str) -> str | None:
 
 
 def dashed_id(digits: str) -> str:
-    """Normalize an id to the dashed form of the API."""
     plain = digits.replace("-", "").lower()
     return "-".join([plain[:8], plain[8:12], plain[12:16], plain[16:20], plain[20:]])
 
@@ -238,7 +236,6 @@ class _TreeBuilder:
 
 
 def _tokenize(line: str, tree: _TreeBuilder) -> None:
-    """Add the text and tags of a line to the tree."""
     at = 0
     code: _InlineCode | None = None
     while (match := _TOKEN.search(line, at)) is not None:

@@ -267,7 +267,6 @@ class NotionSync:
         return [*self._tree.drain_changed_state(), *self._reader.drain_changed_state()]
 
     async def _confirm_unchanged_files(self) -> None:
-        """Mark the files of unchanged pages as listed."""
         kept: list[tuple[str, str]] = []
         async for id_, version in self._state.item_versions():
             page, slash, _ = id_.partition("/files/")

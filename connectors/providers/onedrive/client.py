@@ -88,7 +88,6 @@ class DriveItem:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "DriveItem":
-        """Parse the resource `driveItem`."""
         return cls(
             id=data["id"],
             name=data.get("name") or "",
@@ -115,7 +114,6 @@ class DriveItem:
 
     @property
     def date(self) -> datetime | None:
-        """Time of the last modification."""
         return datetime.fromisoformat(self.modified) if self.modified else None
 
 

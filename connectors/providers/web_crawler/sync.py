@@ -21,14 +21,13 @@ from connectors.providers.common.file_metadata import version_hash
 from connectors.providers.common.item_fetcher import MALFORMED_ANSWER_ERRORS, ItemFetcher
 from connectors.providers.web_crawler.browser_rendering import PageRenderer
 from connectors.providers.web_crawler.content import PageContent, parse_page
-from connectors.providers.web_crawler.page_names import PageNames
 from connectors.providers.web_crawler.robots_and_sitemaps import (
     RobotsRules,
     fetch_robots_rules,
     fetch_sitemap_urls,
     is_in_the_past,
 )
-from connectors.providers.web_crawler.state import PageState, cache_validators, conditional_headers, url_hash
+from connectors.providers.web_crawler.state import PageNames, PageState, cache_validators, conditional_headers, url_hash
 from connectors.providers.web_crawler.url_normalization import is_crawler_trap, may_be_page, normalize_url, site_of
 from connectors.sync_messages import (
     Checkpoint,

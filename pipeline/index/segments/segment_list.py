@@ -53,7 +53,6 @@ class SegmentList(Generic[C]):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held in memory."""
         return sum(view.segment.nbytes + view.document_ordinals.nbytes for view in self._views)
 
     @property

@@ -79,7 +79,6 @@ class E5Embedder:
         return await asyncio.gather(*(self._threads.embed_document(DOCUMENT_PREFIX, text) for text in texts))
 
     async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:  # noqa: ARG002 - a model of sentences weighs its words itself
-        """The query's vector."""
         return await self._threads.embed_query(QUERY_PREFIX, text)
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:

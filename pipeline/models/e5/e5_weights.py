@@ -43,7 +43,6 @@ class QuantizedMatrix:
     """Shape (rows, blocks, 32)."""
 
     def to_float32(self) -> NDArray[np.float32]:
-        """The matrix as plain numbers."""
         numbers = self.levels.astype(np.float32)
         numbers -= 8
         numbers *= self.scales[:, :, None]

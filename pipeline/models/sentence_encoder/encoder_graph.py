@@ -41,7 +41,6 @@ class _Builder:
         return self.graph.model(source=INPUT, output=output, shape=["tokens", WIDTH], output_shape=[1, WIDTH])
 
     def _of_branches(self, name: str) -> NDArray[np.float32]:
-        """Tensors of all branches side by side."""
         return np.concatenate([self.weights.tensor(f"{name}{count}") for count in _BRANCHES], axis=-1)
 
     def _branch(self, states: str, count: int) -> str:

@@ -31,7 +31,6 @@ class MailFile:
 
     @property
     def text(self) -> str:
-        """Headers and text of the mail."""
         return f"{self.head}\n\n{mail_text(self.root)}".strip()
 
     @property

@@ -86,7 +86,6 @@ def mail_text(part: MailPart) -> str:
 
 
 def text_parts(part: MailPart) -> Iterator[MailPart]:
-    """Yield the parts whose data the text needs."""
     if part.children:
         for child in part.children:
             yield from text_parts(child)

@@ -28,14 +28,11 @@ class PageCharacter:
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """Line of a page."""
-
     text: str
     box: Box
 
 
 def lines_of(characters: Iterable[PageCharacter]) -> list[PageLine]:
-    """Join characters to the lines that show anything."""
     lines = []
     for _, group in groupby(characters, key=lambda one: one.line):
         members = list(group)

@@ -18,7 +18,7 @@ from obstore.store import ObjectStore
 from pipeline.errors import LockLostError, OutageError
 from pipeline.ports import Lease
 from pipeline.runtime.local_locks import LocalLocks, encode_lock_name
-from pipeline.runtime.timed_wait import is_set_within
+from pipeline.runtime.outage_retry import is_set_within
 from pipeline.store.blobs.conditional_put import read_with_etag, replace_if_unchanged
 from pipeline.store.blobs.object_store_client import error_summary
 from pipeline.store.lancedb.lance_table import run_to_completion

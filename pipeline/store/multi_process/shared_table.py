@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from pipeline.errors import RetryableError
 from pipeline.ports import Locks, TablePosition
-from pipeline.runtime.timed_wait import is_set_within
+from pipeline.runtime.outage_retry import is_set_within
 from pipeline.store.lancedb.lance_table import STORAGE_ERRORS
 from pipeline.store.lancedb.memtable import PendingChange
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition

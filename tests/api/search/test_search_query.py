@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.search.search_query import SearchModels, answer_search, search_namespace, semantic_delete_candidates
-from pipeline.models.null_embedder import NullEmbedder
+from pipeline.models import NullEmbedder
 from pipeline.ports import Embedder, Reranker
 from schemas.events import Relation
 from schemas.http.v5.search_bodies import SearchBody, SearchResponse, SearchResult

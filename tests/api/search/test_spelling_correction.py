@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from api.search.search_query import SearchModels, search_namespace
 from api.search.spelling_correction import likely_corrections
-from pipeline.models.null_embedder import NullEmbedder
+from pipeline.models import NullEmbedder
 from schemas.http.v5.search_bodies import SearchBody
 from tests.support.fakes import FixedClock
 from tests.support.index_harness import IndexHarness

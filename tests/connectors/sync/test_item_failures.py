@@ -11,7 +11,7 @@ import pytest
 from connectors.errors import AuthExpiredError, ConnectorError, ItemError, ProviderUnavailableError
 from connectors.provider_interface import Connection, Provider
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
-from connectors.sync.failure_record import FailureRecord
+from connectors.sync.sync_state import FailureRecord
 from connectors.sync_messages import Checkpoint, Cursor, FailedItem, SourceItem, SyncMessage, SyncState
 from pipeline.store.tables.connector_state_table import ConnectorStateRow, ConnectorStateStore
 from tests.connectors.sync.test_sync_runner import SyncHarness

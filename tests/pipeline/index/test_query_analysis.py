@@ -9,7 +9,7 @@ from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.collection_statistics import CollectionStatistics
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
-from pipeline.models.null_embedder import NullEmbedder
+from pipeline.models import NullEmbedder
 from pipeline.text.analyzer import term_hashes
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ import pytest
 from bench.recall import build_text_index
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.query_analysis import analyze_query
-from pipeline.models.null_embedder import NullEmbedder
+from pipeline.models import NullEmbedder
 from pipeline.rows import Vector
 from pipeline.text.analyzer import term_hashes
 

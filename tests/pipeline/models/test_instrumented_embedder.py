@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pipeline.errors import RetryableError
+from pipeline.models import NullEmbedder
 from pipeline.models.instrumented_embedder import instrument_embedder
-from pipeline.models.null_embedder import NullEmbedder
 from pipeline.models.wordllama_embedder import WordLlamaEmbedder
 from pipeline.ports import WordVectors
 from pipeline.rows import Vector

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline.half_precision import half_to_float32
+from pipeline.models.wordllama_embedder import half_to_float32
 
 
 def test_every_finite_half_is_the_float_that_numpy_makes_of_it() -> None:
