@@ -44,8 +44,6 @@ _STAGE_POLL_SECONDS = 0.2
 
 @dataclass(slots=True)
 class _FoundRecords:
-    """Records to erase, and the blobs that they refer to."""
-
     offsets: defaultdict[TopicPartition, list[int]] = field(default_factory=lambda: defaultdict(list))
     blobs: set[str] = field(default_factory=set)
     unowned_incarnations: set[str] = field(default_factory=set)

@@ -246,8 +246,6 @@ class PipelineSupervisor:
 
 @dataclass(slots=True, eq=False)
 class _FollowSwitchover:
-    """Follows a switch that another process made."""
-
     supervisor: PipelineSupervisor
     opened: Pipeline | None = None
 

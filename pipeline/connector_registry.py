@@ -22,8 +22,6 @@ from schemas.topics import CONNECTORS_SYNCED, CONNECTORS_TRIGGERED
 
 @dataclass(frozen=True, slots=True)
 class ConnectorTables:
-    """Tables and publisher of the active generation."""
-
     catalog: ConnectorCatalog
     sync_runs: SyncRunTable
     document_ids: DocumentIdLookup

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -51,33 +51,27 @@ class HealthSnapshot:
     index_cache: IndexCacheStats
 
 
+@dataclass(eq=False)
 class HealthService:
-    """Checks the parts of a running service on request."""
+    """Checks the parts of a running service on request.
 
-    def __init__(
-        self,
-        bus: Bus,
-        store: Store,
-        index_cache: NamespaceIndexCache,
-        metrics: Metrics,
-        data_dir: Path | None,
-        *,
-        stages: Sequence[Stage[Any]] | None = None,
-    ) -> None:
-        """`stages`: those whose lag is looked at (None: of every group that has a position)."""
-        self._bus = bus
-        self._store = store
-        self._index_cache = index_cache
-        self._metrics = metrics
-        self._data_dir = data_dir
-        self._stages = stages
+    `stages`: those whose lag is looked at (None: of every group that has a position).
+    """
+
+    bus: Bus
+    store: Store
+    index_cache: NamespaceIndexCache
+    metrics: Metrics
+    data_dir: Path | None
+    _: KW_ONLY
+    stages: Sequence[Stage[Any]] | None = None
 
     async def health_issues(self) -> list[HealthIssue]:
         """Return the issues that keep the service from being ready; cheap enough for a call every second."""
-        found = [*_stage_health_issues(self._metrics.readiness)]
-        if (reason := self._bus.health_issue) is not None:
+        found = [*_stage_health_issues(self.metrics.readiness)]
+        if (reason := self.bus.health_issue) is not None:
             found.append(HealthIssue("bus", reason))
-        found += [HealthIssue("tables", reason) for reason in self._store.health_issues()]
+        found += [HealthIssue("tables", reason) for reason in self.store.health_issues()]
         free = self._disk_free_bytes()
         if free is not None and free < MIN_FREE_DISK_BYTES:
             found.append(HealthIssue("disk", f"{free / 1024**2:.0f} MiB are free; writing is about to fail"))
@@ -85,10 +79,10 @@ class HealthService:
 
     async def lag(self) -> dict[tuple[str, str], int]:
         """Records not yet handled, by stage (called the same whatever tables it fills) and topic."""
-        stages = self._stages
+        stages = self.stages
         names = None if stages is None else {stage.group: f"recollect.{stage.name}" for stage in stages}
         behind: dict[tuple[str, str], int] = {}
-        for group, streams in (await self._bus.lag(stages or ())).items():
+        for group, streams in (await self.bus.lag(stages or ())).items():
             name = group if names is None else names.get(group)
             if name is not None:
                 for (topic, _), count in streams.items():
@@ -98,22 +92,22 @@ class HealthService:
     async def snapshot(self) -> HealthSnapshot:
         """Check every part once."""
         return HealthSnapshot(
-            bus_description=self._bus.description,
+            bus_description=self.bus.description,
             lag=await self.lag(),
-            dead_letters={topic.name: await self._bus.depth(topic.dead_letter_topic) for topic in ALL_TOPICS},
-            tables=await self._store.sizes(),
-            log_bytes=await asyncio.to_thread(lambda: self._bus.disk_bytes),
+            dead_letters={topic.name: await self.bus.depth(topic.dead_letter_topic) for topic in ALL_TOPICS},
+            tables=await self.store.sizes(),
+            log_bytes=await asyncio.to_thread(lambda: self.bus.disk_bytes),
             disk_free_bytes=self._disk_free_bytes(),
-            index_cache=self._index_cache.stats,
+            index_cache=self.index_cache.stats,
         )
 
     async def exposition(self) -> bytes:
         """Return all metrics in Prometheus' text format: counters, and a snapshot of sizes and lag."""
         measured = await self.snapshot()
-        return await asyncio.to_thread(_render_exposition, self._metrics.registry, measured)
+        return await asyncio.to_thread(_render_exposition, self.metrics.registry, measured)
 
     def _disk_free_bytes(self) -> int | None:
-        return None if self._data_dir is None else shutil.disk_usage(self._data_dir).free
+        return None if self.data_dir is None else shutil.disk_usage(self.data_dir).free
 
 
 def _stage_health_issues(readiness: ReadinessState) -> Iterator[HealthIssue]:

@@ -49,8 +49,6 @@ class Publisher(Protocol):
 
 
 class Lease(Protocol):
-    """A lock that is held."""
-
     def ensure_valid(self) -> None:
         """Raise LockLostError if others may hold the lock by now; call before a protected effect becomes final."""
 
@@ -252,8 +250,6 @@ class Reranker(Protocol):
 
 
 class QueryRewriter(Protocol):
-    """Rewrites a query in other words."""
-
     async def rewrite(self, incarnation: str, query: str, today: date) -> list[str]:
         """Return alternative queries, best first; empty if there is no answer in time.
 
@@ -262,8 +258,6 @@ class QueryRewriter(Protocol):
 
 
 class LanguageModel(Protocol):
-    """Generates answers that match a schema."""
-
     @property
     def name(self) -> str: ...
 
@@ -435,14 +429,10 @@ class ConnectorCatalog(Catalog, Protocol):
 
 
 class OperationTable(Protocol):
-    """Operations on whole namespaces and their progress."""
-
     async def record(self, row: OperationRow) -> None: ...
 
 
 class IncarnationEraser(Protocol):
-    """Eraser of incarnations from all tables."""
-
     async def delete_incarnations(self, incarnations: frozenset[str]) -> None:
         """Erase every row of these incarnations; durable on return, idempotent."""
 
@@ -480,8 +470,6 @@ class LexicalNeighborIndex(Protocol):
 
 
 class MemoryKeyIndex(Protocol):
-    """Memories by their comparison keys, in the namespace index."""
-
     async def find_by_keys(self, incarnations: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
         """Return what `MemoryTable.find_by_keys` does, for one namespace, possibly with more rows of it.
 
@@ -491,7 +479,5 @@ class MemoryKeyIndex(Protocol):
 
 
 class NearestMemoryIndex(Protocol):
-    """Nearest memories by vector, in the namespace index."""
-
     async def nearest(self, namespace: str, vector: Vector, limit: int) -> list[tuple[MemoryRow, float]]:
         """Return the latest memories of a namespace that are not forgotten, with their cosine, best first."""

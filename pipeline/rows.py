@@ -344,8 +344,6 @@ class ApiKeyRow:
 
 @dataclass(frozen=True, slots=True)
 class OperationRow:
-    """A requested operation on a whole namespace."""
-
     id: str
     kind: Literal["move", "purge"]
     source: str

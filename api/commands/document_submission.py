@@ -270,8 +270,6 @@ async def _add_event(
 
 @dataclass(frozen=True, slots=True)
 class _NewDocument:
-    """Identity of a document without a row yet."""
-
     incarnation: str
     key: str
     id: str

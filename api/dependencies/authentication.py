@@ -105,8 +105,6 @@ class NamespaceAccess:
 
 @dataclass(frozen=True, slots=True)
 class AuthenticatedCaller:
-    """A caller with a valid key, with the application state."""
-
     state: AppState
     principal: Principal
     add_audit_fields: AddAuditFields = _discard_audit_fields

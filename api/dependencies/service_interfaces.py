@@ -42,8 +42,6 @@ class SearchFunction(Protocol):
 
 
 class RelatedMemoriesFunction(Protocol):
-    """Finds the versions and the source document of a memory."""
-
     async def __call__(
         self, namespace: NamespaceRow, memory: MemoryRow, *, include: Collection[str], limit: int
     ) -> MemoryIncluded: ...
@@ -133,8 +131,6 @@ class ReplayService(Protocol):
 
 
 class ErasureService(Protocol):
-    """Erases from the disk what was deleted."""
-
     def require_support(self) -> None:
         """ErasureUnsupportedError with a log that cannot erase single records."""
 

@@ -25,8 +25,6 @@ class BadRequestError(ApiError):
 
 
 class UnauthorizedError(ApiError):
-    """Missing or invalid API key."""
-
     status = 401
 
     def headers(self) -> Mapping[str, str]:
@@ -34,8 +32,6 @@ class UnauthorizedError(ApiError):
 
 
 class QuotaExceededError(ApiError):
-    """Monthly quota used up."""
-
     status = 402
 
 
@@ -52,8 +48,6 @@ class NotFoundError(ApiError):
 
 
 class ConflictError(ApiError):
-    """Conflict with the resource's current state."""
-
     status = 409
 
 

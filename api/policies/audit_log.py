@@ -67,8 +67,6 @@ log = logging.getLogger("recollect.audit")
 
 @dataclass(frozen=True, slots=True)
 class AuditLog:
-    """Audit entries of a deployment, in one order."""
-
     bus: Bus
 
     async def newest(self, limit: int, before: int | None = None) -> list[tuple[int, AuditEntryRecorded]]:

@@ -12,8 +12,6 @@ from schemas.http.v5.list_bodies import ListBody, ListResponse
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """Page, order and filter of a list request."""
-
     page: int
     limit: int
     sort: ChunkSortField

@@ -21,8 +21,6 @@ _ORDER = {"contradiction": 0, "unsure": 1, "update": 2}
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A current memory, the one that it replaces, and why."""
-
     newer: MemoryRow
     older: MemoryRow
     relation: Relation

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
@@ -53,58 +54,50 @@ class SecretCipher(Protocol):
     def uses_current_key(self, encrypted: str, /) -> bool: ...
 
 
+@dataclass(eq=False)
 class QuestionNotifier:
     """Finds answers and delivers them. `find_obstacle`: why a question's key may not be notified, None if it may."""
 
-    def __init__(
-        self,
-        registry: QuestionRegistry,
-        bus: Bus,
-        sender: WebhookSender,
-        cipher: Callable[[], SecretCipher],
-        sources: Callable[[], QuestionSources],
-        *,
-        find_obstacle: Callable[[QuestionChanged, str], str | None],
-        clock: Clock,
-        locks: Locks,
-        settings_lock: SettingsLock,
-    ) -> None:
-        self.registry = registry
-        self._sender = sender
-        self._find_obstacle = find_obstacle
-        self._bus = bus
-        self._cipher = cipher
-        self._sources = sources
-        self._clock = clock
-        self._locks = locks
-        self._settings_lock = settings_lock
-        self._progress = StageProgress(bus, lambda: sources().tables.generation)
-        self._positions: dict[str, Mapping[int, int]] = {}
-        self._scanned: Mapping[int, int] = {}
-        self._busy: dict[str, str] = {}
-        """Questions that are worked on, with the keys that asked them."""
-        self._tested: set[str] = set()
-        self._slots = asyncio.Semaphore(MAX_CONCURRENT)
+    registry: QuestionRegistry
+    bus: Bus
+    sender: WebhookSender
+    cipher: Callable[[], SecretCipher]
+    sources: Callable[[], QuestionSources]
+    _: KW_ONLY
+    find_obstacle: Callable[[QuestionChanged, str], str | None]
+    clock: Clock
+    locks: Locks
+    settings_lock: SettingsLock
+    _progress: StageProgress = field(init=False)
+    _positions: dict[str, Mapping[int, int]] = field(default_factory=dict)
+    _scanned: Mapping[int, int] = field(default_factory=dict)
+    _busy: dict[str, str] = field(default_factory=dict)
+    """Questions that are worked on, with the keys that asked them."""
+    _tested: set[str] = field(default_factory=set)
+    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONCURRENT))
+
+    def __post_init__(self) -> None:
+        self._progress = StageProgress(self.bus, lambda: self.sources().tables.generation)
 
     def seal(self, question: str, secret: str, url: str) -> str:
         """Encrypt the secret of a question and its receiver's address. ValueError names a missing key."""
-        return self._cipher().encrypt(question, {"secret": secret, "url": url})
+        return self.cipher().encrypt(question, {"secret": secret, "url": url})
 
     def unseal(self, question: QuestionChanged) -> tuple[str, str]:
         """Decrypt the secret of a question and its receiver's address. ValueError names a missing or wrong key."""
-        values = self._cipher().decrypt(question.id, question.sealed_secret)
+        values = self.cipher().decrypt(question.id, question.sealed_secret)
         return values["secret"], values["url"]
 
     async def find_fault(self, url: str) -> str | None:
         """Return why nothing can be sent to a URL; None if nothing speaks against it."""
-        return await self._sender.find_fault(url)
+        return await self.sender.find_fault(url)
 
     async def start_offsets(self) -> dict[int, int]:
         """Return the position in the log from which a new question is answered."""
-        return dict(await self._bus.end_offsets(MEMORIES_FORMED.name))
+        return dict(await self.bus.end_offsets(MEMORIES_FORMED.name))
 
     def namespace_of(self, question: QuestionChanged) -> NamespaceRow | None:
-        return self._sources().tables.catalog.namespace_of(question.incarnation)
+        return self.sources().tables.catalog.namespace_of(question.incarnation)
 
     async def send_test(self, question: QuestionChanged) -> str | None:
         """Post a notification without memories now; return why it failed, None if the receiver took it.
@@ -120,7 +113,7 @@ class QuestionNotifier:
             self._tested.discard(question.incarnation)
 
     def _test_notification(self, question: QuestionChanged) -> Notification:
-        namespace, now = self.namespace_of(question), self._clock.now()
+        namespace, now = self.namespace_of(question), self.clock.now()
         return Notification(
             type="question.test",
             id=_notification_id(question, [format_timestamp(now)]),
@@ -136,7 +129,7 @@ class QuestionNotifier:
 
     async def run(self) -> None:
         """Work on the questions until cancelled, while no other process does."""
-        async with self._locks.acquire("standing-questions") as lease:
+        async with self.locks.acquire("standing-questions") as lease:
             self._positions, self._scanned, self._busy = {}, {}, {}
             await self.rotate_keys()
             async with asyncio.TaskGroup() as tasks:
@@ -149,8 +142,8 @@ class QuestionNotifier:
         if not questions:
             return
         lease.ensure_valid()
-        await self._settings_lock.catch_up()
-        ends = await self._bus.end_offsets(MEMORIES_FORMED.name)
+        await self.settings_lock.catch_up()
+        ends = await self.bus.end_offsets(MEMORIES_FORMED.name)
         touched = await self._touched(ends)
         for question in questions:
             namespace = self.namespace_of(question)
@@ -173,7 +166,7 @@ class QuestionNotifier:
         rotated, unreadable = 0, []
         for question in self.registry.all():
             try:
-                if self._cipher().uses_current_key(question.sealed_secret):
+                if self.cipher().uses_current_key(question.sealed_secret):
                     continue
                 sealed = self.seal(question.id, *self.unseal(question))
             except ValueError as error:
@@ -194,14 +187,14 @@ class QuestionNotifier:
         report = self.registry.report(question)
         if len(report.dead_letters) >= MAX_DEAD_LETTERS and not _has_action(question, report):
             return f"{MAX_DEAD_LETTERS} notifications could not be delivered: redeliver or discard them."
-        return self._find_obstacle(question, namespace.name)
+        return self.find_obstacle(question, namespace.name)
 
     async def _touched(self, ends: Mapping[int, int]) -> set[str]:
         """Return the incarnations with records since the last look; none at the first, when all are behind."""
         found = set()
         for partition, end in ends.items() if self._scanned else ():
             if (start := self._scanned.get(partition, 0)) < end:
-                async for raw in self._bus.read(MEMORIES_FORMED.name, partition, start, end):
+                async for raw in self.bus.read(MEMORIES_FORMED.name, partition, start, end):
                     found.add(raw.key.decode(errors="replace"))
         return found
 
@@ -225,13 +218,13 @@ class QuestionNotifier:
             await self._save(report)
         if report.pending:
             due = report.pending[0].retry_at
-            if due is None or due <= self._clock.now() or question.updated_at > report.at:
+            if due is None or due <= self.clock.now() or question.updated_at > report.at:
                 lease.ensure_valid()
                 await self._deliver(question, namespace, report)
             return
         position = self._positions.get(question.id, report.positions)
-        records, after = await read_formed(self._bus, namespace.incarnations, position, ends)
-        answers = await find_answers(question, namespace, records, self._progress, self._sources) if records else {}
+        records, after = await read_formed(self.bus, namespace.incarnations, position, ends)
+        answers = await find_answers(question, namespace, records, self._progress, self.sources) if records else {}
         known = {*report.told, *(id_ for letter in report.dead_letters for id_ in letter.memories)}
         new = {id_: similarity for id_, similarity in answers.items() if id_ not in known}
         skipped = sum(after[part] - report.positions.get(part, 0) for part in after)
@@ -248,9 +241,9 @@ class QuestionNotifier:
     async def _deliver(self, question: QuestionChanged, namespace: NamespaceRow, report: QuestionReported) -> None:
         """Post the first notification and write down what became of it."""
         first, *later = report.pending
-        body = await build_notification(question, namespace, first, self._sources().tables)
+        body = await build_notification(question, namespace, first, self.sources().tables)
         error = None if body is None else await self._send(question, body)
-        now, changes = self._clock.now(), dict[str, Any](pending=tuple(later))
+        now, changes = self.clock.now(), dict[str, Any](pending=tuple(later))
         if error is None and body is not None:
             changes |= {"delivered": report.delivered + 1, "delivered_at": now}
         elif error is not None:
@@ -271,15 +264,15 @@ class QuestionNotifier:
         except ValueError as error:
             return str(error)
         content = body.model_dump_json(by_alias=True).encode()
-        headers = sign(secret, body.id, self._clock.now(), content)
-        return await self._sender.send(url, content, headers)
+        headers = sign(secret, body.id, self.clock.now(), content)
+        return await self.sender.send(url, content, headers)
 
     async def _save(self, report: QuestionReported) -> None:
-        await self.registry.save(report.model_copy(update={"at": self._clock.now()}))
+        await self.registry.save(report.model_copy(update={"at": self.clock.now()}))
 
     def _notification(self, question: QuestionChanged, memories: dict[str, float]) -> QuestionNotification:
         return QuestionNotification(
-            id=_notification_id(question, sorted(memories)), at=self._clock.now(), memories=memories
+            id=_notification_id(question, sorted(memories)), at=self.clock.now(), memories=memories
         )
 
 

@@ -92,8 +92,6 @@ class ContractRoute(APIRoute):
 
 
 class IngestRoute(ContractRoute):
-    """Route with large bodies, for documents."""
-
     max_body_bytes = MAX_INGEST_BODY_BYTES
 
 

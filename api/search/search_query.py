@@ -82,8 +82,6 @@ class SearchOutcome:
 
 
 class NamespaceSearch(Protocol):
-    """Search in an existing namespace in its current state."""
-
     async def __call__(
         self,
         namespace: NamespaceRow,

@@ -48,8 +48,6 @@ class _NonClosingTransport(httpx2.AsyncBaseTransport):
 
 
 class AuthorizationServer:
-    """A provider's authorization server, for one redirect URI."""
-
     def __init__(
         self, provider: str, oauth: OAuthConfig, redirect_uri: str, transport: httpx2.AsyncBaseTransport
     ) -> None:

@@ -1,7 +1,7 @@
 """State of a connector's items during a run, including the enforcement of documentLimit."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,6 +17,7 @@ _FIRST_PAUSE: Final = timedelta(hours=1)
 _LONGEST_PAUSE: Final = timedelta(days=7)
 
 
+@dataclass(eq=False)
 class BufferedSyncState:
     """`SyncState` as of the last commit plus this run's changes, which `drain` hands over.
 
@@ -24,31 +25,21 @@ class BufferedSyncState:
     items get a slot; in an incremental run new items need a free slot.
     """
 
-    def __init__(
-        self,
-        state: ConnectorStateTable,
-        *,
-        clock: Clock,
-        listing_number: int = 0,
-        full_sync: bool = False,
-        document_limit: int = 0,
-        document_count: int = 0,
-        slots_taken: int = 0,
-    ) -> None:
-        self._state = state
-        self._clock = clock
-        self.listing_number = listing_number
-        self._full_sync = full_sync
-        self._document_limit = document_limit
-        self.document_count = document_count
-        """Number of items with a document."""
-        self._slots_taken = slots_taken
-        self.over_limit = 0
-        self._requested_versions: dict[str, str] = {}
-        self._pending_rows: dict[str, ConnectorStateRow] = {}
-        self._pending_deletes: dict[str, ConnectorStateRow] = {}
-        self._read_cache: dict[str, ConnectorStateRow | None] = {}
-        """Rows of requested items, so that each page takes one read rather than one per item."""
+    state: ConnectorStateTable
+    _: KW_ONLY
+    clock: Clock
+    listing_number: int = 0
+    full_sync: bool = False
+    document_limit: int = 0
+    document_count: int = 0
+    """Number of items with a document."""
+    slots_taken: int = 0
+    over_limit: int = field(default=0, init=False)
+    _requested_versions: dict[str, str] = field(default_factory=dict)
+    _pending_rows: dict[str, ConnectorStateRow] = field(default_factory=dict)
+    _pending_deletes: dict[str, ConnectorStateRow] = field(default_factory=dict)
+    _read_cache: dict[str, ConnectorStateRow | None] = field(default_factory=dict)
+    """Rows of requested items, so that each page takes one read rather than one per item."""
 
     # Methods for the provider.
 
@@ -56,7 +47,7 @@ class BufferedSyncState:
         ids = [id_ for id_, _ in versions]
         items, failures = await self._get("item", ids), await self._get("failed", ids)
         changed_ids: set[str] = set()
-        now = self._clock.now()
+        now = self.clock.now()
         for id_, version in versions:
             item, failed = items.get(id_), failures.get(id_)
             if not self._reserve_slot(id_, item, failed):
@@ -80,7 +71,7 @@ class BufferedSyncState:
 
     async def retryable_failures(self) -> list[str]:
         found: list[str] = []
-        now = self._clock.now()
+        now = self.clock.now()
         async for rows in self._scan("failed", ""):
             found += [row.id for row in rows if FailureRecord.parse(row).is_due(now)]
             if len(found) >= _MAX_RETRYABLE_FAILURES:
@@ -118,7 +109,7 @@ class BufferedSyncState:
         version = self._requested_versions.pop(failure.id, earlier.version if earlier is not None else "")
         repeated = earlier is not None and earlier.version == version
         record = FailureRecord.parse(earlier) if earlier is not None and repeated else FailureRecord()
-        value = str(record.failed_again(self._clock.now())) if failure.retryable else ""
+        value = str(record.failed_again(self.clock.now())) if failure.retryable else ""
         self._put(ConnectorStateRow("failed", failure.id, version, value, self.listing_number))
         if row := (await self._get("item", [failure.id])).get(failure.id):
             self._put(ConnectorStateRow("item", row.id, row.version, row.value, self.listing_number))
@@ -156,7 +147,7 @@ class BufferedSyncState:
         """Iterate committed items and failures that the complete listing lacks; commit before."""
         kinds: tuple[StateKind, ...] = ("item", "failed")
         for kind in kinds:
-            async for rows in self._state.iterate_pages(kind, not_in_listing=self.listing_number):
+            async for rows in self.state.iterate_pages(kind, not_in_listing=self.listing_number):
                 yield rows
 
     def _clear_cache(self, id_: str) -> None:
@@ -166,13 +157,13 @@ class BufferedSyncState:
     def _reserve_slot(self, id_: str, item: ConnectorStateRow | None, failed: ConnectorStateRow | None) -> bool:
         """Return whether documentLimit admits an item, counting those it does not."""
         seen = {row.last_listing for row in (item, failed) if row is not None}
-        if id_ in self._requested_versions or (self._full_sync and self.listing_number in seen):
+        if id_ in self._requested_versions or (self.full_sync and self.listing_number in seen):
             return True
-        if self._full_sync:
-            fits = self._slots_taken < self._document_limit
-            self._slots_taken += fits
+        if self.full_sync:
+            fits = self.slots_taken < self.document_limit
+            self.slots_taken += fits
         else:
-            fits = item is not None or self.document_count + len(self._requested_versions) < self._document_limit
+            fits = item is not None or self.document_count + len(self._requested_versions) < self.document_limit
         self.over_limit += not fits
         return fits
 
@@ -198,7 +189,7 @@ class BufferedSyncState:
                     found[id_] = row
             elif key not in self._pending_deletes and key not in self._read_cache:
                 unknown.append(id_)
-        return found | (await self._state.get(kind, unknown) if unknown else {})
+        return found | (await self.state.get(kind, unknown) if unknown else {})
 
     async def _scan(self, kind: StateKind, prefix: str) -> AsyncIterator[list[ConnectorStateRow]]:
         """Iterate pages of rows, uncommitted rows first, then committed ones without their changes."""
@@ -206,7 +197,7 @@ class BufferedSyncState:
         fresh = [row for row in self._pending_rows.values() if row.kind == kind and row.id.startswith(prefix)]
         if fresh:
             yield sorted(fresh, key=lambda row: row.id)
-        async for rows in self._state.iterate_pages(kind, prefix=prefix):
+        async for rows in self.state.iterate_pages(kind, prefix=prefix):
             yield [row for row in rows if row.key not in changed]
 
 

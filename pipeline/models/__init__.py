@@ -48,8 +48,6 @@ def open_embedder(
 
 
 class ClosableReranker(Reranker, Protocol):
-    """A reranker that its opener closes."""
-
     async def aclose(self) -> None: ...
 
 
@@ -65,8 +63,6 @@ def open_reranker(
 
 
 class ClosableLanguageModel(LanguageModel, Protocol):
-    """A language model that its opener closes."""
-
     async def aclose(self) -> None: ...
 
 
@@ -102,8 +98,6 @@ def open_language_model(
 
 
 class ClosableQueryRewriter(QueryRewriter, Protocol):
-    """A query rewriter that its opener closes."""
-
     async def aclose(self) -> None: ...
 
 

@@ -42,8 +42,6 @@ class _EndpointCapabilities:
 
 @dataclass(eq=False, slots=True)
 class _UsageMeter:
-    """Token usage of one question so far."""
-
     started_at: float = field(default_factory=monotonic)
     calls: int = 0
     input_tokens: int = 0

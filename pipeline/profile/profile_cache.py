@@ -53,8 +53,6 @@ MAX_CACHED_CLASSIFICATIONS = 20_000
 
 @dataclass(eq=False, slots=True)
 class _CachedClassifier:
-    """A classifier and the buckets of recently classified facts."""
-
     classifier: BucketClassifier
     bucket_names_by_id: OrderedDict[str, frozenset[str]] = field(default_factory=OrderedDict)
 

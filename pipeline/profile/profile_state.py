@@ -108,8 +108,6 @@ class ScoredFacts:
 
 
 class ProfileState:
-    """Facts by id, and the sections that hold them."""
-
     def __init__(self, classifier: BucketClassifier, lasting_statements: LastingStatements = NOTHING_LEARNED) -> None:
         self._classifier = classifier
         self._lasting_statements = lasting_statements

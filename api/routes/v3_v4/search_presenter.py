@@ -28,8 +28,6 @@ from schemas.http.v5.search_bodies import SearchRelated, SearchResult
 
 @dataclass(frozen=True, slots=True)
 class ContainerResult:
-    """A result, and the namespace that it was found in."""
-
     namespace: NamespaceRow
     result: SearchResult
 

@@ -34,8 +34,6 @@ async def _accept_any(_: DocumentDraft) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ParsedForm:
-    """Parsed form: its fields, and the file if given."""
-
     fields: FileFormFields
     file: UploadFile | None
 

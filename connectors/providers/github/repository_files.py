@@ -48,8 +48,6 @@ class HeadCommit:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """File in a Git tree."""
-
     path: str
     sha: str
     size: int

@@ -96,8 +96,6 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangePage:
-    """Page of the change feed with the token that follows it."""
-
     changes: tuple[FileChange, ...]
     next_page_token: str
     is_last: bool

@@ -42,8 +42,6 @@ _CONCURRENCY: Final = 4
 
 
 class Granola(Provider):
-    """Granola with the customer's API key."""
-
     name = "granola"
     selection_kinds = ("folders",)
     supports_webhooks = True

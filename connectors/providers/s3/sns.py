@@ -28,8 +28,6 @@ _MAX_CACHED_CERTIFICATES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class SnsMessage:
-    """Authentic message with the bucket's events."""
-
     id: str
     sent_at: datetime
     record_count: int

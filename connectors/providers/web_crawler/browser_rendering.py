@@ -31,8 +31,6 @@ _ARGUMENTS: Final = (
 
 
 class PageRenderer(Protocol):
-    """Browser that builds pages by their scripts."""
-
     async def render(self, url: str) -> str:
         """Return the markup of a page after its scripts have run; ItemError if there is none."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import timedelta
 
 from connectors.client.request_throttle import RateLimit, SleepFunction
@@ -16,10 +17,12 @@ MAX_PAGES = 10_000
 _DEFAULT_DEPTH = 3
 
 
+@dataclass(kw_only=True, eq=False)
 class WebCrawler(Provider):
     """Crawls the whole site each time, with conditional requests for known pages.
 
-    Pages that the sitemap dates as unchanged are requested only in every fourth crawl.
+    Pages that the sitemap dates as unchanged are requested only in every fourth crawl. `max_pages`: requested by one
+    crawl at most; `renderer` runs scripts of pages.
     """
 
     name = "web-crawler"
@@ -27,19 +30,10 @@ class WebCrawler(Provider):
     sync_interval = timedelta(days=7)
     full_sync_interval = timedelta(days=28)
 
-    def __init__(
-        self,
-        *,
-        max_pages: int = MAX_PAGES,
-        sleep: SleepFunction = asyncio.sleep,
-        clock: Clock,
-        renderer: PageRenderer | None = None,
-    ) -> None:
-        """Limit the number of pages that one crawl requests to `max_pages`; `renderer` runs scripts of pages."""
-        self._renderer = renderer
-        self._clock = clock
-        self._max_pages = max_pages
-        self._sleep = sleep
+    max_pages: int = MAX_PAGES
+    sleep: SleepFunction = asyncio.sleep
+    clock: Clock
+    renderer: PageRenderer | None = None
 
     def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
         config = connection.config
@@ -49,10 +43,10 @@ class WebCrawler(Provider):
             state=state,
             start_url=start_url_of(config, connection.secrets),
             max_depth=int(depth),
-            max_pages=self._max_pages,
-            sleep=self._sleep,
-            now=self._clock.now(),
-            renderer=self._renderer,
+            max_pages=self.max_pages,
+            sleep=self.sleep,
+            now=self.clock.now(),
+            renderer=self.renderer,
             options=parse_crawl_options(str(config.get("startUrl", ""))),
         )
         return run.run(cursor)

@@ -33,8 +33,6 @@ class DamagedSnapshotError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotHeader:
-    """The description of a snapshot, and where its arrays lie."""
-
     description: Mapping[str, Any]
     arrays: Mapping[str, tuple[str, tuple[int, ...], int]]
     """Type, shape and place of each array."""

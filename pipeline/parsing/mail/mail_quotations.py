@@ -26,8 +26,6 @@ _ANY_LABEL = re.compile(r"[*\s]{0,4}[^\W\d_][\w -]{0,20}?\s?[:\uff1a]\W")
 
 
 class KnownText:
-    """Word sequences of the messages so far."""
-
     def __init__(self) -> None:
         self._grams: set[tuple[str, ...]] = set()
         self._words: set[str] = set()

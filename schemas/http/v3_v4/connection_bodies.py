@@ -28,8 +28,6 @@ class ConnectionCreated(ResponseBody):
 
 
 class Connection(ResponseBody):
-    """A connection."""
-
     id: str
     provider: str
     created_at: str
@@ -40,7 +38,5 @@ class Connection(ResponseBody):
 
 
 class ConnectionDeleted(ResponseBody):
-    """A deleted connection."""
-
     id: str
     provider: str

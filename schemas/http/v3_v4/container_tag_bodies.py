@@ -11,8 +11,6 @@ from schemas.limits import MAX_BUCKET_DESCRIPTION_LENGTH, MAX_BUCKETS
 
 
 class BucketDefinition(LenientBody):
-    """A bucket of profiles, in a request."""
-
     key: BucketName
     description: Annotated[Text, Field(max_length=MAX_BUCKET_DESCRIPTION_LENGTH)] = ""
 
@@ -32,8 +30,6 @@ class UpdateContainerTagBody(LenientBody):
 
 
 class MergeBody(LenientBody):
-    """Containers to move into another one."""
-
     container_tags: Annotated[list[ContainerTag], Field(min_length=1)]
     target_container_tag: ContainerTag
 
@@ -55,21 +51,15 @@ class UpdateSettingsBody(LenientBody):
 
 
 class BucketResponse(ResponseBody):
-    """A bucket of profiles."""
-
     key: str
     description: str
 
 
 class BucketsResponse(ResponseBody):
-    """The buckets in effect."""
-
     buckets: list[BucketResponse]
 
 
 class ContainerTagResponse(ResponseBody):
-    """A container's settings."""
-
     container_tag: str
     name: str | None
     entity_context: str | None
@@ -89,8 +79,6 @@ class ContainerTagDeleted(ResponseBody):
 
 
 class MergeQueued(ResponseBody):
-    """A merge that goes on in the background."""
-
     success: bool
     status: str
     merge_id: str
@@ -99,8 +87,6 @@ class MergeQueued(ResponseBody):
 
 
 class MergeState(ResponseBody):
-    """State of a merge."""
-
     id: str
     status: str
     target_tag: str | None
@@ -108,15 +94,11 @@ class MergeState(ResponseBody):
 
 
 class SettingsResponse(ResponseBody):
-    """The organization's settings."""
-
     filter_prompt: str | None
     profile_buckets: list[BucketResponse]
 
 
 class SettingsUpdated(ResponseBody):
-    """The settings that were changed."""
-
     org_id: str
     org_slug: str
     updated: SettingsResponse

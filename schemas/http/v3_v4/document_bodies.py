@@ -19,8 +19,6 @@ FilePath = Annotated[Text, Field(max_length=MAX_FILEPATH_LENGTH)]
 
 
 class FileFields(TaggedBody):
-    """Fields of an uploaded file that v5 lacks."""
-
     custom_id: NewDocumentId | None = None
     filepath: FilePath | None = None
 
@@ -51,14 +49,10 @@ class AddDocumentsBody(DocumentFields):
 
 
 class UpdateDocumentBody(DocumentFields):
-    """Changes to a document."""
-
     content: Text | None = None
 
 
 class ListBody(TaggedBody):
-    """Page, order and filter of a list."""
-
     filters: dict[str, Any] | str | None = None
     limit: Annotated[int, Field(ge=1, le=MAX_LISTED_DOCUMENTS)] = 10
     page: Annotated[int, Field(ge=1)] = 1
@@ -67,8 +61,6 @@ class ListBody(TaggedBody):
 
 
 class ListDocumentsBody(ListBody):
-    """List of documents."""
-
     filepath: Text | None = None
     include_content: bool = False
 
@@ -81,28 +73,20 @@ class DeleteDocumentsBody(TaggedBody):
 
 
 class TextPart(LenientBody):
-    """Text within a message."""
-
     type: Literal["text"]
     text: Text
 
 
 class ImageAddress(LenientBody):
-    """Address of an image."""
-
     url: Text
 
 
 class ImagePart(LenientBody):
-    """Image within a message, by its address."""
-
     type: Literal["image_url"]
     image_url: ImageAddress
 
 
 class Message(LenientBody):
-    """Message of a conversation."""
-
     role: Literal["user", "assistant", "system", "tool"]
     content: Text | list[TextPart | ImagePart] = ""
     name: Text | None = None
@@ -118,15 +102,11 @@ class ConversationBody(TaggedBody):
 
 
 class Accepted(ResponseBody):
-    """A document's id and its state after the request."""
-
     id: str
     status: str
 
 
 class ConversationAccepted(Accepted):
-    """A conversation's document."""
-
     conversation_id: str
 
 
@@ -138,16 +118,12 @@ class AddResult(Accepted):
 
 
 class AddDocumentsResponse(ResponseBody):
-    """Outcomes in the order of the request."""
-
     results: list[AddResult]
     failed: int
     success: int
 
 
 class ProcessingDocument(ResponseBody):
-    """A document that is still processed."""
-
     id: str
     custom_id: str | None
     container_tags: list[str]
@@ -170,8 +146,6 @@ class ListedDocument(ProcessingDocument):
 
 
 class Document(ListedDocument):
-    """A document with its text."""
-
     og_image: None
     raw: None
     source: str | None
@@ -180,22 +154,16 @@ class Document(ListedDocument):
 
 
 class ListDocumentsResponse(ResponseBody):
-    """A page of documents, which v3 calls memories."""
-
     memories: list[ListedDocument]
     pagination: Pagination
 
 
 class ProcessingResponse(ResponseBody):
-    """Documents that are still processed, newest first."""
-
     documents: list[ProcessingDocument]
     total_count: int
 
 
 class DocumentChunk(ResponseBody):
-    """A passage of a document."""
-
     id: str
     position: int
     content: str
@@ -205,23 +173,17 @@ class DocumentChunk(ResponseBody):
 
 
 class DocumentChunksResponse(ResponseBody):
-    """The passages of a document, in order."""
-
     document_id: str
     chunks: list[DocumentChunk]
     total: int
 
 
 class DeletionError(ResponseBody):
-    """A document that could not be deleted."""
-
     id: str
     error: str
 
 
 class DeleteDocumentsResponse(ResponseBody):
-    """Number of deleted documents, and the failures."""
-
     success: bool
     deleted_count: int
     errors: list[DeletionError] | None = None

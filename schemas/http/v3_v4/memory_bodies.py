@@ -22,8 +22,6 @@ class TemporalContext(LenientBody):
 
 
 class MemoryFields(LenientBody):
-    """Fields of a memory to store, beside its text."""
-
     metadata: MetadataBody | None = None
     forget_after: Text | None = None
     forget_reason: Text | None = None
@@ -31,42 +29,30 @@ class MemoryFields(LenientBody):
 
 
 class NewMemory(MemoryFields):
-    """A memory to store as it is."""
-
     content: MemoryText
     is_static: bool = False
 
 
 class CreateMemoriesBody(LenientBody):
-    """Memories to store as they are, without extraction."""
-
     container_tag: ContainerTag
     memories: Annotated[list[NewMemory], Field(min_length=1, max_length=100)]
 
 
 class MemoryReference(LenientBody):
-    """A memory, by its id or its exact text."""
-
     container_tag: ContainerTag
     id: Text | None = None
     content: Text | None = None
 
 
 class ForgetMemoryBody(MemoryReference):
-    """A memory to forget."""
-
     reason: ForgetReason | None = None
 
 
 class UpdateMemoryBody(MemoryReference, MemoryFields):
-    """A memory and the text that replaces it."""
-
     new_content: MemoryText
 
 
 class ForgetMatchingBody(LenientBody):
-    """Memories to forget by meaning."""
-
     container_tag: ContainerTag
     query: Annotated[Text, Field(min_length=1, max_length=MAX_FORGET_QUERY_LENGTH)]
     dry_run: bool = False
@@ -76,8 +62,6 @@ class ForgetMatchingBody(LenientBody):
 
 
 class StoredMemoryResponse(ResponseBody):
-    """A memory that was stored as it is."""
-
     id: str
     memory: str
     created_at: str
@@ -87,8 +71,6 @@ class StoredMemoryResponse(ResponseBody):
 
 
 class CreatedMemory(StoredMemoryResponse):
-    """A new memory."""
-
     is_static: bool
 
 
@@ -100,23 +82,17 @@ class CreateMemoriesResponse(ResponseBody):
 
 
 class ForgetMemoryResponse(ResponseBody):
-    """The forgotten memory."""
-
     id: str
     forgotten: bool
 
 
 class UpdatedMemory(StoredMemoryResponse):
-    """The new version of a memory."""
-
     version: int
     parent_memory_id: str | None
     root_memory_id: str | None
 
 
 class ScoredMemory(ResponseBody):
-    """A memory that a description matches."""
-
     id: str
     memory: str
     score: float
@@ -134,8 +110,6 @@ class ForgetMatchingResponse(ResponseBody):
 
 
 class MemoryVersion(ResponseBody):
-    """An earlier version of a memory."""
-
     id: str
     memory: str
     version: int
@@ -148,8 +122,6 @@ class MemoryVersion(ResponseBody):
 
 
 class MemoryEntry(MemoryVersion):
-    """A memory with its history."""
-
     is_static: bool
     is_inference: bool
     space_id: str
@@ -165,7 +137,5 @@ class MemoryEntry(MemoryVersion):
 
 
 class ListMemoriesResponse(ResponseBody):
-    """A page of memories."""
-
     memory_entries: list[MemoryEntry]
     pagination: Pagination

@@ -16,8 +16,6 @@ RawFilters = dict[str, Any] | str
 
 
 class DocumentSearchBody(TaggedBody):
-    """Search for documents by their passages (v3)."""
-
     q: Query
     limit: Limit = 10
     filters: RawFilters | None = None
@@ -90,8 +88,6 @@ class MemorySearchBody(TaggedBody):
 
 
 class RelatedMemory(ResponseBody):
-    """A memory that a result is related to."""
-
     relation: str
     version: int | None = None
     memory: str
@@ -108,8 +104,6 @@ class MemoryContext(ResponseBody):
 
 
 class SourceDocument(ResponseBody):
-    """The document that a result comes from."""
-
     id: str
     title: str
     type: str
@@ -120,8 +114,6 @@ class SourceDocument(ResponseBody):
 
 
 class SourceChunk(ResponseBody):
-    """A passage of the document that a memory comes from."""
-
     content: str
     score: float
     position: int
@@ -164,8 +156,6 @@ class ProfileBody(LenientBody):
 
 
 class ProfileSections(ResponseBody):
-    """Sections of a profile, those that were asked for."""
-
     static: list[str] | None = None
     dynamic: list[str] | None = None
     buckets: dict[str, list[str]] | None = None
@@ -179,6 +169,4 @@ class ProfileResponse(ResponseBody):
 
 
 class ContainerBody(LenientBody):
-    """Name of a container."""
-
     container_tag: ContainerTag
