@@ -33,10 +33,9 @@ from app.replay.replay_service import ReplayService
 from app.replay.replay_worker import ReplayWorker
 from connectors.provider_interface import Provider
 from pipeline.question_registry import QuestionRegistry
-from pipeline.rows import ApiKeyRow
 from pipeline.runtime.outage_retry import run_through_outages
 from pipeline.settings import Settings
-from schemas.events import QuestionChanged
+from schemas.events import KeyChanged, QuestionChanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +261,7 @@ def _search_models(pipeline: Pipeline) -> search_query.SearchModels:
 
 
 def _build_connector_quota(supervisor: PipelineSupervisor, policies: RequestPolicies) -> ConnectorQuota:
-    def find_key(id_: str) -> ApiKeyRow | None:
+    def find_key(id_: str) -> KeyChanged | None:
         # Looked up per call: a switch replaces the pipeline and its catalog.
         return supervisor.pipeline.store.catalog.key(id_)
 

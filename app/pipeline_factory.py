@@ -1,7 +1,8 @@
 """Builds the pipeline of a generation: tables, index, memory services and stages."""
 
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from app.generation_pipeline import Pipeline, PublishInterceptor
 from app.resources import Resources
@@ -65,248 +66,235 @@ async def open_pipeline(resources: Resources, generation: Generation, *, bulk_lo
     )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(store.close)
-        return _build_pipeline(resources, generation, store, embedder, stack.pop_all())
+        return _PipelineBuilder(resources, generation, store, embedder, stack.pop_all()).build()
 
 
-def _snapshot_options(
-    resources: Resources, generation: Generation, store: Store, embedder: Embedder
-) -> SnapshotOptions | None:
-    settings = resources.settings
-    if not settings.index_snapshot_bytes:
-        return None
-    # Numbers of removed generations are used again.
-    filled = f"{generation.created_at} {generation.rollbacks}"
-    return SnapshotOptions(
-        identity=f"{resources.generations.uri(generation)} {filled} {embedder.name} {embedder.dimensions}",
-        limit_bytes=settings.index_snapshot_bytes,
-        max_outdated_seconds=settings.erasure_interval_hours * 3600,
-        documents=store.documents,
-        chunks=store.chunks,
-        memories=store.memories,
-    )
+@dataclass(frozen=True)
+class _PipelineBuilder:
+    """Builds each part of a pipeline once, when another part first needs it."""
 
+    resources: Resources
+    generation: Generation
+    store: Store
+    embedder: Embedder
+    exit_stack: AsyncExitStack
 
-def _build_pipeline(
-    resources: Resources, generation: Generation, store: Store, embedder: Embedder, exit_stack: AsyncExitStack
-) -> Pipeline:
-    fact_lookup = FactLookup(store.memories)
-    index_cache = NamespaceIndexCache(
-        store.documents,
-        store.chunks,
-        store.memories,
-        store.catalog,
-        resources.settings.index_cache_bytes,
-        folder=resources.settings.data_dir / "index",
-        snapshots=_snapshot_options(resources, generation, store, embedder),
-    )
-    exit_stack.push_async_callback(index_cache.close)
-    memory_extractor = MemoryExtractor(
-        documents=store.documents,
-        catalog=store.catalog,
-        publisher=resources.bus,
-        fact_lookup=fact_lookup,
-        index=index_cache,
-        count_memories=store.memories.count_by_incarnation,
-        fact_extractor=_build_fact_extractor(resources, store, embedder, index_cache),
-    )
-    deferred_extraction = _build_deferred_extraction(resources, store, memory_extractor)
-    memory_repository = MemoryRepository(store.memories, fact_lookup, store.catalog, resources.locks)
-    extract = _build_extract(resources, store, memory_repository)
-    submissions = _follow_submissions(resources, generation, store, extract)
-    exit_stack.push_async_callback(submissions.close)
-    stages = _build_stages(
-        resources,
-        generation=generation,
-        extract=extract,
-        submissions=submissions,
-        store=store,
-        embedder=embedder,
-        memory_repository=memory_repository,
-        memory_extractor=memory_extractor,
-        deferred_extraction=deferred_extraction,
-    )
-    return Pipeline(
-        resources=resources,
-        generation=generation,
-        store=store,
-        index_cache=index_cache,
-        profiles=ProfileCache(
-            documents=store.documents,
-            memories=store.memories,
+    def build(self) -> Pipeline:
+        resources, store = self.resources, self.store
+        self.exit_stack.push_async_callback(self.index_cache.close)
+        self.exit_stack.push_async_callback(self.submissions.close)
+        stages = self._build_stages()
+        return Pipeline(
+            resources=resources,
+            generation=self.generation,
+            store=store,
+            index_cache=self.index_cache,
+            profiles=ProfileCache(
+                documents=store.documents,
+                memories=store.memories,
+                catalog=store.catalog,
+                embedder=self.embedder,
+                clock=resources.clock,
+                max_tokens=resources.settings.profile_max_tokens,
+            ),
+            memory_repository=self.memory_repository,
+            embedder=self.embedder,
+            deferred_extraction=self.deferred_extraction,
+            expiry=ExpirationWorker(
+                memories=store.memories,
+                catalog=store.catalog,
+                publisher=resources.bus,
+                clock=resources.clock,
+                locks=resources.locks,
+            ),
+            stage_set=stages,
+            stages=(
+                stages.shared_definitions(self.generation.number, resources.settings_lock.catch_up)
+                if resources.is_multi_process
+                else stages.definitions()
+            ),
+            submissions=self.submissions,
+            publisher=PublishInterceptor(resources.bus),
+            exit_stack=self.exit_stack,
+        )
+
+    @cached_property
+    def index_cache(self) -> NamespaceIndexCache:
+        return NamespaceIndexCache(
+            self.store.documents,
+            self.store.chunks,
+            self.store.memories,
+            self.store.catalog,
+            self.resources.settings.index_cache_bytes,
+            folder=self.resources.settings.data_dir / "index",
+            snapshots=self._snapshot_options(),
+        )
+
+    def _snapshot_options(self) -> SnapshotOptions | None:
+        resources, generation, embedder = self.resources, self.generation, self.embedder
+        if not resources.settings.index_snapshot_bytes:
+            return None
+        # Numbers of removed generations are used again.
+        filled = f"{generation.created_at} {generation.rollbacks}"
+        return SnapshotOptions(
+            identity=f"{resources.generations.uri(generation)} {filled} {embedder.name} {embedder.dimensions}",
+            limit_bytes=resources.settings.index_snapshot_bytes,
+            max_outdated_seconds=resources.settings.erasure_interval_hours * 3600,
+            documents=self.store.documents,
+            chunks=self.store.chunks,
+            memories=self.store.memories,
+        )
+
+    @cached_property
+    def fact_lookup(self) -> FactLookup:
+        return FactLookup(self.store.memories)
+
+    @cached_property
+    def memory_repository(self) -> MemoryRepository:
+        return MemoryRepository(self.store.memories, self.fact_lookup, self.store.catalog, self.resources.locks)
+
+    @cached_property
+    def memory_extractor(self) -> MemoryExtractor:
+        return MemoryExtractor(
+            documents=self.store.documents,
+            catalog=self.store.catalog,
+            publisher=self.resources.bus,
+            fact_lookup=self.fact_lookup,
+            index=self.index_cache,
+            count_memories=self.store.memories.count_by_incarnation,
+            fact_extractor=self._build_fact_extractor(),
+        )
+
+    def _build_fact_extractor(self) -> FactExtractor:
+        """Use the language model of the settings, or else rules."""
+        resources, store = self.resources, self.store
+        if resources.language_model is None:
+            return RuleBasedExtractor(resources.settings.memory_min_worth)
+        return LlmExtractor(
+            model=resources.language_model,
             catalog=store.catalog,
-            embedder=embedder,
-            clock=resources.clock,
-            max_tokens=resources.settings.profile_max_tokens,
-        ),
-        memory_repository=memory_repository,
-        embedder=embedder,
-        deferred_extraction=deferred_extraction,
-        expiry=ExpirationWorker(
-            memories=store.memories,
-            catalog=store.catalog,
+            nearest_memories=NearestMemoryFinder(
+                self.index_cache, self.embedder, store.documents, store.memories.count_by_incarnation
+            ),
             publisher=resources.bus,
             clock=resources.clock,
-            locks=resources.locks,
-        ),
-        stage_set=stages,
-        stages=(
-            stages.shared_definitions(generation.number, resources.settings_lock.catch_up)
-            if resources.is_multi_process
-            else stages.definitions()
-        ),
-        submissions=submissions,
-        publisher=PublishInterceptor(resources.bus),
-        exit_stack=exit_stack,
-    )
-
-
-def _follow_submissions(
-    resources: Resources, generation: Generation, store: Store, extract: ExtractStage
-) -> SubmissionFollower:
-    """Show submissions over tables that others write, or by writing the tables of this process."""
-    definition = replace(extract.definition, generation=generation.number if resources.is_multi_process else 0)
-    if isinstance(store.documents, SharedTable):
-        documents: SharedTable[DocumentRow] = store.documents
-        return SubmissionFollower(
-            resources.bus,
-            definition,
-            show_over(documents, store.tombstones),
-            drop_handled=documents.drop_written_changes,
+            input_tokens=resources.settings.llm_input_tokens,
+            on_outcome=resources.metrics.observe_model_call,
+            on_items=resources.metrics.observe_model_items,
         )
-    return SubmissionFollower(resources.bus, definition, extract.apply_to_documents)
 
-
-def _build_fact_extractor(
-    resources: Resources, store: Store, embedder: Embedder, index_cache: NamespaceIndexCache
-) -> FactExtractor:
-    """Use the language model of the settings, or else rules."""
-    if resources.language_model is None:
-        return RuleBasedExtractor(resources.settings.memory_min_worth)
-    return LlmExtractor(
-        model=resources.language_model,
-        catalog=store.catalog,
-        nearest_memories=NearestMemoryFinder(
-            index_cache, embedder, store.documents, store.memories.count_by_incarnation
-        ),
-        publisher=resources.bus,
-        clock=resources.clock,
-        input_tokens=resources.settings.llm_input_tokens,
-        on_outcome=resources.metrics.observe_model_call,
-        on_items=resources.metrics.observe_model_items,
-    )
-
-
-def _build_deferred_extraction(
-    resources: Resources, store: Store, memory_extractor: MemoryExtractor
-) -> DeferredExtraction:
-    """Poll the shared tables where processes share them; else schedule in memory."""
-    settings = resources.settings
-    debounce_policy = DebouncePolicy.from_seconds(
-        settings.dreaming_debounce_seconds, settings.dreaming_max_wait_seconds
-    )
-    enqueue = document_enqueuer(resources.bus, resources.blobs)
-    if resources.is_multi_process:
-        return DeferredExtractionPoller(
-            documents=store.documents,
-            catalog=store.catalog,
+    @cached_property
+    def deferred_extraction(self) -> DeferredExtraction:
+        """Poll the shared tables where processes share them; else schedule in memory."""
+        resources, settings = self.resources, self.resources.settings
+        debounce_policy = DebouncePolicy.from_seconds(
+            settings.dreaming_debounce_seconds, settings.dreaming_max_wait_seconds
+        )
+        enqueue = document_enqueuer(resources.bus, resources.blobs)
+        if resources.is_multi_process:
+            return DeferredExtractionPoller(
+                documents=self.store.documents,
+                catalog=self.store.catalog,
+                clock=resources.clock,
+                locks=resources.locks,
+                debounce_policy=debounce_policy,
+                enqueue=enqueue,
+            )
+        return DeferredExtractionWorker(
+            memory_extractor=self.memory_extractor,
+            documents=self.store.documents,
+            catalog=self.store.catalog,
             clock=resources.clock,
-            locks=resources.locks,
             debounce_policy=debounce_policy,
             enqueue=enqueue,
         )
-    return DeferredExtractionWorker(
-        memory_extractor=memory_extractor,
-        documents=store.documents,
-        catalog=store.catalog,
-        clock=resources.clock,
-        debounce_policy=debounce_policy,
-        enqueue=enqueue,
-    )
 
-
-def _build_extract(resources: Resources, store: Store, memory_repository: MemoryRepository) -> ExtractStage:
-    return ExtractStage(
-        documents=store.documents,
-        chunks=store.chunks,
-        memory_repository=memory_repository,
-        blobs=resources.blobs,
-        catalog=store.catalog,
-        publisher=resources.bus,
-        document_parser=resources.document_parser,
-        url_fetcher=resources.url_fetcher,
-        summarize=summarize,
-        tombstones=store.tombstones,
-    )
-
-
-def _build_stages(
-    resources: Resources,
-    *,
-    generation: Generation,
-    store: Store,
-    embedder: Embedder,
-    extract: ExtractStage,
-    submissions: SubmissionFollower,
-    memory_repository: MemoryRepository,
-    memory_extractor: MemoryExtractor,
-    deferred_extraction: DeferredExtraction,
-) -> StageSet:
-    documents, catalog, bus, blobs = store.documents, store.catalog, resources.bus, resources.blobs
-    return StageSet(
-        extract=extract,
-        chunk=ChunkStage(
-            documents=documents,
-            blobs=blobs,
-            catalog=catalog,
-            publisher=bus,
-            splitter=StructuredSplitter(resources.index_config(generation).chunk_size),
-            generation=generation.number,
-        ),
-        index=IndexStage(
-            documents=documents,
+    @cached_property
+    def extract(self) -> ExtractStage:
+        resources, store = self.resources, self.store
+        return ExtractStage(
+            documents=store.documents,
             chunks=store.chunks,
-            blobs=blobs,
-            catalog=catalog,
-            count_terms=hash_terms,
-            dimensions=embedder.dimensions,
-            generation=generation.number,
-        ),
-        embed=EmbedStage(
-            documents=documents,
-            chunks=store.chunks,
-            blobs=blobs,
-            catalog=catalog,
-            embedder=embedder,
-            count_terms=hash_terms,
-            generation=generation.number,
-        ),
-        form_memories=FormMemoriesStage(
-            documents=documents,
-            memories=store.memories,
-            catalog=catalog,
-            blobs=blobs,
-            publisher=bus,
-            memory_extractor=memory_extractor,
-            deferred_extraction=deferred_extraction,
-        ),
-        project_memories=ProjectMemoriesStage(
-            documents=documents,
-            memories=store.memories,
-            catalog=catalog,
-            embedder=embedder,
-            memory_repository=memory_repository,
-            count_terms=hash_terms,
-        ),
-        forget_memories=ForgetMemoriesStage(catalog, memory_repository),
-        operations=NamespaceOperationsStage(
-            documents=documents,
-            catalog=catalog,
-            operations=store.operations,
-            publisher=bus,
-            clock=resources.clock,
-            eraser=store,
-            settings_lock=resources.settings_lock,
-            submissions=submissions,
-        ),
-        sync_runs=SyncRunStages(store.syncs),
-    )
+            memory_repository=self.memory_repository,
+            blobs=resources.blobs,
+            catalog=store.catalog,
+            publisher=resources.bus,
+            document_parser=resources.document_parser,
+            url_fetcher=resources.url_fetcher,
+            summarize=summarize,
+            tombstones=store.tombstones,
+        )
+
+    @cached_property
+    def submissions(self) -> SubmissionFollower:
+        """Show submissions over tables that others write, or by writing the tables of this process."""
+        bus, store = self.resources.bus, self.store
+        generation = self.generation.number if self.resources.is_multi_process else 0
+        definition = replace(self.extract.definition, generation=generation)
+        if isinstance(store.documents, SharedTable):
+            documents: SharedTable[DocumentRow] = store.documents
+            show = show_over(documents, store.tombstones)
+            return SubmissionFollower(bus, definition, show, drop_handled=documents.drop_written_changes)
+        return SubmissionFollower(bus, definition, self.extract.apply_to_documents)
+
+    def _build_stages(self) -> StageSet:
+        store, resources, generation = self.store, self.resources, self.generation.number
+        documents, catalog, bus, blobs = store.documents, store.catalog, resources.bus, resources.blobs
+        return StageSet(
+            extract=self.extract,
+            chunk=ChunkStage(
+                documents=documents,
+                blobs=blobs,
+                catalog=catalog,
+                publisher=bus,
+                splitter=StructuredSplitter(resources.index_config(self.generation).chunk_size),
+                generation=generation,
+            ),
+            index=IndexStage(
+                documents=documents,
+                chunks=store.chunks,
+                blobs=blobs,
+                catalog=catalog,
+                count_terms=hash_terms,
+                dimensions=self.embedder.dimensions,
+                generation=generation,
+            ),
+            embed=EmbedStage(
+                documents=documents,
+                chunks=store.chunks,
+                blobs=blobs,
+                catalog=catalog,
+                embedder=self.embedder,
+                count_terms=hash_terms,
+                generation=generation,
+            ),
+            form_memories=FormMemoriesStage(
+                documents=documents,
+                memories=store.memories,
+                catalog=catalog,
+                blobs=blobs,
+                publisher=bus,
+                memory_extractor=self.memory_extractor,
+                deferred_extraction=self.deferred_extraction,
+            ),
+            project_memories=ProjectMemoriesStage(
+                documents=documents,
+                memories=store.memories,
+                catalog=catalog,
+                embedder=self.embedder,
+                memory_repository=self.memory_repository,
+                count_terms=hash_terms,
+            ),
+            forget_memories=ForgetMemoriesStage(catalog, self.memory_repository),
+            operations=NamespaceOperationsStage(
+                documents=documents,
+                catalog=catalog,
+                operations=store.operations,
+                publisher=bus,
+                clock=resources.clock,
+                eraser=store,
+                settings_lock=resources.settings_lock,
+                submissions=self.submissions,
+            ),
+            sync_runs=SyncRunStages(store.syncs),
+        )

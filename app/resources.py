@@ -6,16 +6,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import Protocol, TypeVar
 
 from pipeline.bus.bus_factory import open_bus
 from pipeline.bus.port import Bus
-from pipeline.models import (
-    ClosableLanguageModel,
-    open_embedder,
-    open_language_model,
-    open_query_rewriter,
-    open_reranker,
-)
+from pipeline.models import open_embedder, open_language_model, open_query_rewriter, open_reranker
 from pipeline.models.instrumented_embedder import instrument_embedder
 from pipeline.models.media_endpoint import MediaEndpoint
 from pipeline.models.vector_cache import VectorCache, cache_embedder
@@ -50,6 +45,13 @@ from schemas.topics import SETTINGS_CHANGED
 
 CATALOG_FOLDER = "catalog"
 """Folder of the catalog in the data directory."""
+
+
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+C = TypeVar("C", bound=_Closable | None)
 
 
 class SystemClock:
@@ -114,26 +116,12 @@ def index_config_from_settings(settings: Settings) -> IndexConfig:
 
 def embedder_from_settings(settings: Settings, index_config: IndexConfig) -> Embedder:
     """Open the embedder of an index config at the endpoint of the settings; ValueError names a missing setting."""
-    key = settings.embedder_api_key
     return open_embedder(
         index_config.embedder,
         base_url=settings.embedder_base_url or index_config.embedder_base_url,
-        api_key=key.get_secret_value() if key else None,
+        api_key=settings.reveal(settings.embedder_api_key),
         model=index_config.embedder_model,
         dimensions=index_config.embedder_dimensions,
-    )
-
-
-def language_model_from_settings(settings: Settings) -> ClosableLanguageModel | None:
-    """Open the language model of the settings; None if none is set. ValueError names a missing setting."""
-    key = settings.llm_api_key
-    return open_language_model(
-        base_url=settings.llm_base_url,
-        model=settings.llm_model,
-        api_key=key.get_secret_value() if key else None,
-        timeout_seconds=settings.llm_timeout_seconds,
-        max_output_tokens=settings.llm_output_tokens,
-        max_concurrency=settings.llm_concurrency,
     )
 
 
@@ -170,11 +158,9 @@ async def open_resources(settings: Settings, *, accepts_log: bool = False) -> As
         blob_uri = settings.blob_uri or str(settings.data_dir / "blobs")
         blobs = await open_blobs(blob_uri, settings.storage_options(blob_uri), bus.content_keys)
         extractor, fetcher = _open_parser_and_fetcher(settings, stack)
-        renderer = PageRenderer()
-        stack.push_async_callback(renderer.aclose)
-        model = _open_language_model(settings, stack)
-        vectors = VectorCache(settings.data_dir / "vectors.sqlite")
-        stack.push_async_callback(vectors.aclose)
+        renderer = _closing(stack, PageRenderer())
+        model = _closing(stack, open_language_model(settings))
+        vectors = _closing(stack, VectorCache(settings.data_dir / "vectors.sqlite"))
         is_shared = settings.kafka_bootstrap is not None
         locks = open_locks(uri, settings.storage_options(uri)) if is_shared else LocalLocks()
         catalog = await asyncio.to_thread(
@@ -209,41 +195,24 @@ async def open_resources(settings: Settings, *, accepts_log: bool = False) -> As
             tombstones=LocalTombstones(),
             metrics=metrics,
             language_model=model,
-            reranker=_open_reranker(settings, stack),
+            reranker=_closing(stack, open_reranker(settings)),
             query_rewriter=_open_query_rewriter(settings, bus, clock, stack),
             vector_cache=vectors,
             page_renderer=renderer,
         )
 
 
-def _open_reranker(settings: Settings, stack: AsyncExitStack) -> Reranker | None:
-    key = settings.rerank_api_key
-    reranker = open_reranker(
-        base_url=settings.rerank_base_url,
-        model=settings.rerank_model,
-        api_key=key.get_secret_value() if key else None,
-        timeout_seconds=settings.rerank_timeout_seconds,
-    )
-    if reranker is not None:
-        stack.push_async_callback(reranker.aclose)
-    return reranker
-
-
-def _open_language_model(settings: Settings, stack: AsyncExitStack) -> LanguageModel | None:
-    model = language_model_from_settings(settings)
-    if model is not None:
-        stack.push_async_callback(model.aclose)
-    return model
+def _closing(stack: AsyncExitStack, opened: C) -> C:
+    """Have what was opened, if anything, closed with the stack."""
+    if opened is not None:
+        stack.push_async_callback(opened.aclose)
+    return opened
 
 
 def _open_query_rewriter(settings: Settings, bus: Bus, clock: Clock, stack: AsyncExitStack) -> QueryRewriter | None:
     # One of its own: a search must not wait behind questions about documents.
-    model = _open_language_model(settings, stack)
-    if model is None:
-        return None
-    rewriter = open_query_rewriter(model, bus, clock)
-    stack.push_async_callback(rewriter.aclose)
-    return rewriter
+    model = _closing(stack, open_language_model(settings))
+    return None if model is None else _closing(stack, open_query_rewriter(model, bus, clock))
 
 
 def _open_parser_and_fetcher(settings: Settings, stack: AsyncExitStack) -> tuple[FileParser, HttpFetcher]:
@@ -252,18 +221,12 @@ def _open_parser_and_fetcher(settings: Settings, stack: AsyncExitStack) -> tuple
         timeout_seconds=settings.parse_timeout_seconds,
         memory_limit_mb=settings.parse_memory_mb,
     )
-    stack.push_async_callback(workers.aclose)
-    fetcher = HttpFetcher(allow_private=settings.fetch_private_addresses)
-    stack.push_async_callback(fetcher.aclose)
-    return FileParser(workers, _open_media_model(settings, stack)), fetcher
+    fetcher = _closing(stack, HttpFetcher(allow_private=settings.fetch_private_addresses))
+    return FileParser(_closing(stack, workers), _open_media_model(settings, stack)), fetcher
 
 
 def _open_media_model(settings: Settings, stack: AsyncExitStack) -> MediaEndpoint | None:
     if settings.llm_base_url is None or settings.llm_model is None:
         return None
-    key = settings.llm_api_key
-    media = MediaEndpoint(
-        base_url=settings.llm_base_url, model=settings.llm_model, api_key=key.get_secret_value() if key else None
-    )
-    stack.push_async_callback(media.aclose)
-    return media
+    key = settings.reveal(settings.llm_api_key)
+    return _closing(stack, MediaEndpoint(base_url=settings.llm_base_url, model=settings.llm_model, api_key=key))

@@ -32,7 +32,7 @@ async def run_service(
     settings: Settings, listener: socket.socket, roles: frozenset[str], echo: Callable[[str], None]
 ) -> None:
     """Open all components and serve until one of them ends; `echo` prints the addresses."""
-    own_key = settings.admin_key.get_secret_value() if settings.admin_key else None
+    own_key = settings.reveal(settings.admin_key)
     public_url = settings.public_url or listener_url(listener, settings.host)
     serve_api = "api" in roles
     async with open_container(

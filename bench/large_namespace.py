@@ -183,9 +183,7 @@ async def _fill(store: Store, embedder: WordLlamaEmbedder, size: Size) -> None:
     for start in range(0, documents_count, BATCH):
         numbers = range(start, min(start + BATCH, documents_count))
         documents = {row.key: row for row in map(_document, numbers)}
-        chunks = dict(
-            zip(documents, [_chunks(key, writer, embedder, size.per_document) for key in documents], strict=True)
-        )
+        chunks = {key: await _chunks(key, writer, embedder, size.per_document) for key in documents}
         await store.documents.update(list(documents), lambda key, _, rows=documents: [rows[key]])  # type: ignore[misc]  # bound now
         await store.chunks.update(list(chunks), lambda key, _, rows=chunks: rows[key])  # type: ignore[misc]  # bound now
         if start % (10 * BATCH) == 0:
@@ -202,16 +200,17 @@ def _document(number: int) -> DocumentRow:
     )  # fmt: skip
 
 
-def _chunks(document: str, writer: TextGenerator, embedder: WordLlamaEmbedder, count: int) -> list[ChunkRow]:
+async def _chunks(document: str, writer: TextGenerator, embedder: WordLlamaEmbedder, count: int) -> list[ChunkRow]:
     texts = [writer.paragraph(CHARACTERS) for _ in range(count)]
     terms = context_expanded_terms(texts, [hash_terms(text) for text in texts])
+    vectors = await embedder.embed_documents(texts)
     return [
         ChunkRow(
             id=chunk_id(document, at, text), incarnation=SPACE, document=document, position=at, text=text,
             start=at * CHARACTERS, end=at * CHARACTERS + len(text), seq=1, created_at=NOW, vector=vector,
             terms=own,
         )
-        for at, (text, vector, own) in enumerate(zip(texts, embedder.encode_batch(texts), terms, strict=True))
+        for at, (text, vector, own) in enumerate(zip(texts, vectors, terms, strict=True))
     ]  # fmt: skip
 
 

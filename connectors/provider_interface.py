@@ -188,7 +188,6 @@ class Provider(ABC):
         None means the default: 401 refreshes the token once, 429 and 503 wait, 408 and other 5xx are retried,
         all others are returned to the caller.
         """
-        del response
         return None
 
     def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
@@ -196,17 +195,14 @@ class Provider(ABC):
 
         `namespace` is the connector's; None if this process does not know it yet.
         """
-        del http, namespace
         return None
 
     async def fetch_account(self, connection: Connection) -> ConnectorAccount | None:
         """Return the account that was just authorized, or that the operator's own access belongs to."""
-        del connection
         return None
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
         """Return display names of selected ids; missing resources are left out."""
-        del connection, kind
         return {id_: id_ for id_ in ids}
 
     async def browse(
@@ -226,7 +222,6 @@ class Provider(ABC):
 
         Called when a run begins, if less than half of the lifetime is left or the selection changed.
         """
-        del connection, callback_url, secret, current
         return None
 
     async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:

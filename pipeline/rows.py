@@ -314,35 +314,6 @@ class OrganizationRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ApiKeyRow:
-    """API key, with only the SHA-256 of its secret. `namespaces`: names or prefixes (`team-a:*`)."""
-
-    id: str
-    name: str
-    sha256: str
-    role: Literal["admin", "write", "read"]
-    created_at: datetime
-    namespaces: tuple[str, ...] | None = None
-    expires_at: datetime | None = None
-    revoked_at: datetime | None = None
-    changed_at: datetime | None = None
-    previous_sha256: str | None = None
-    previous_until: datetime | None = None
-    rate_limit: int | None = None
-    monthly_documents: int | None = None
-    monthly_searches: int | None = None
-    monthly_bytes: int | None = None
-    monthly_tokens: int | None = None
-    issuer: str | None = None
-    scopes: tuple[str, ...] | None = None
-    """None: those of the role."""
-
-    @property
-    def last_changed_at(self) -> datetime:
-        return self.changed_at or self.created_at
-
-
-@dataclass(frozen=True, slots=True)
 class OperationRow:
     id: str
     kind: Literal["move", "purge"]

@@ -186,14 +186,17 @@ class Settings(BaseSettings):
         """Split a comma-separated value; empty parts are dropped."""
         return [part.strip() for part in (value or "").split(",") if part.strip()]
 
+    @staticmethod
+    def reveal(secret: SecretStr | None) -> str | None:
+        return secret.get_secret_value() if secret else None
+
     def storage_options(self, uri: str) -> dict[str, str] | None:
         """Return the options of the object store at this URI; None: the provider's own variables apply."""
-        secret = self.storage_secret_access_key
         options = {
             "endpoint": self.storage_endpoint,
             "region": self.storage_region,
             "access_key_id": self.storage_access_key_id,
-            "secret_access_key": None if secret is None else secret.get_secret_value(),
+            "secret_access_key": self.reveal(self.storage_secret_access_key),
             "allow_http": "true" if (self.storage_endpoint or "").startswith("http://") else None,
         }
         present = {name: value for name, value in options.items() if value is not None}

@@ -11,7 +11,7 @@ from api.dependencies.app_state import AppState
 from pipeline.memory.versioning.provenance import provenance_of
 from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow
 from schemas.address_secrets import mask_secrets
-from schemas.events import KeyChanged, NamespaceChanged, OrganizationChanged
+from schemas.events import NamespaceChanged, OrganizationChanged
 from schemas.export_format import ExportedDocument, ExportedMemory, ExportEnd
 
 UNKNOWN_UPDATE_TIME = datetime.fromtimestamp(0, UTC)
@@ -35,7 +35,7 @@ async def export_settings(state: AppState) -> AsyncIterator[bytes]:
     yield _json_line(OrganizationChanged(context=owned.context, buckets=owned.buckets, updated_at=UNKNOWN_UPDATE_TIME))
     # Issuers first: an import places a key below its issuer only if it knows that.
     for key in sorted(state.catalog.keys(), key=lambda row: (row.created_at, row.id)):
-        yield _json_line(KeyChanged.model_validate(asdict(key)))
+        yield _json_line(key)
     for row in state.catalog.namespaces():
         yield _json_line(_exported_namespace(row))
     yield _json_line(ExportEnd())

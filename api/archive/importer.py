@@ -1,7 +1,6 @@
 """Import of export lines into the log; nothing is fetched, parsed or extracted again."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from api.commands.document_submission import submit
 from api.dependencies.app_state import AppState
@@ -29,21 +28,13 @@ from schemas.topics import MEMORIES_FORMED
 _SHARED_MEMORY_FIELDS = ExportedMemory.model_fields.keys() & FormedMemory.model_fields.keys() - {"incarnation"}
 
 
-@dataclass(slots=True)
-class _ImportCounts:
-    documents: int = 0
-    memories: int = 0
-    settings: int = 0
-    unchanged: int = 0
-
-
 async def import_lines(state: AppState, lines: Sequence[ExportLine], importing_key: str) -> ImportResponse:
     """Import lines in order; idempotent, unchanged content is skipped.
 
     Raises:
         ConflictError: a namespace already has content of its own here.
     """
-    counts = _ImportCounts()
+    counts = ImportResponse(documents=0, memories=0, settings=0, unchanged=0)
     ended = _ended_incarnations(state, lines)
     batch: list[ExportedDocument] = []
     for line in lines:
@@ -54,7 +45,7 @@ async def import_lines(state: AppState, lines: Sequence[ExportLine], importing_k
             batch = []
             counts.settings += await _import_setting(state, line, importing_key, ended)
     await _import_documents(state, batch, counts)
-    return ImportResponse.model_validate(counts)
+    return counts
 
 
 def _ended_incarnations(state: AppState, lines: Sequence[ExportLine]) -> frozenset[str]:
@@ -117,7 +108,7 @@ def _setting_key_if_new(
     return f"namespace/{change.name}"
 
 
-async def _import_documents(state: AppState, lines: Sequence[ExportedDocument], counts: _ImportCounts) -> None:
+async def _import_documents(state: AppState, lines: Sequence[ExportedDocument], counts: ImportResponse) -> None:
     if not lines:
         return
     _require_known_incarnations(state, lines)

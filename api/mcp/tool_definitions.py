@@ -192,15 +192,7 @@ async def list_namespaces(
 async def whoami(client: ServiceClient, _: tool_arguments.WhoAmIArguments) -> tool_results.CallerResult:
     """GET /admin/whoami."""
     caller = await client.call("GET", "/admin/whoami")
-    return tool_results.CallerResult(
-        id=caller["id"],
-        name=caller["name"],
-        role=caller["role"],
-        scopes=caller["scopes"],
-        namespaces=caller["namespaces"],
-        expires_at=caller["expiresAt"],
-        default_namespace=client.default_namespace,
-    )
+    return tool_results.CallerResult.model_validate({**caller, "defaultNamespace": client.default_namespace})
 
 
 TOOL_DEFINITIONS: tuple[Tool[Any], ...] = (

@@ -10,7 +10,6 @@ from hashlib import sha256
 from typing import Any
 
 from pipeline.ports import Publisher
-from pipeline.rows import ApiKeyRow
 from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.settings import Settings
 from pipeline.store import SettingsCatalog
@@ -124,7 +123,7 @@ class ApiKeyAuthenticator:
         return principal_from_row(row, issuers)
 
 
-def principal_from_row(row: ApiKeyRow, issuers: Iterable[ApiKeyRow] = ()) -> Principal:
+def principal_from_row(row: KeyChanged, issuers: Iterable[KeyChanged] = ()) -> Principal:
     """Build the principal of a stored key, which has no scope that a key above it lacks."""
     return Principal(
         scopes=reduce(frozenset.intersection, map(scopes_of, issuers), scopes_of(row)),
@@ -135,13 +134,13 @@ def principal_from_row(row: ApiKeyRow, issuers: Iterable[ApiKeyRow] = ()) -> Pri
     )
 
 
-def scopes_of(row: ApiKeyRow) -> frozenset[str]:
+def scopes_of(row: KeyChanged) -> frozenset[str]:
     """Return the scopes of a stored key, without regard to the keys above it."""
     own = ROLE_SCOPES[row.role]
     return own if row.scopes is None else own.intersection(row.scopes)
 
 
-def issuers_of(key: str, find: Callable[[str], ApiKeyRow | None]) -> Iterator[ApiKeyRow]:
+def issuers_of(key: str, find: Callable[[str], KeyChanged | None]) -> Iterator[KeyChanged]:
     """Yield the key that issued this one, then the issuer's own, up to one without a recorded issuer."""
     row, seen = find(key), {key}
     while row is not None and row.issuer is not None and row.issuer not in seen:
@@ -151,7 +150,7 @@ def issuers_of(key: str, find: Callable[[str], ApiKeyRow | None]) -> Iterator[Ap
             yield row
 
 
-def find_key_obstacle(key: str, namespace: str, find: Callable[[str], ApiKeyRow | None], now: datetime) -> str | None:
+def find_key_obstacle(key: str, namespace: str, find: Callable[[str], KeyChanged | None], now: datetime) -> str | None:
     """Return why what a key asked for in a namespace may not be told any more; None if it may."""
     if key == OPERATOR_KEY_ID:
         return None
@@ -163,7 +162,7 @@ def find_key_obstacle(key: str, namespace: str, find: Callable[[str], ApiKeyRow 
     return None
 
 
-def _previous_digest(row: ApiKeyRow | None, now: datetime) -> str:
+def _previous_digest(row: KeyChanged | None, now: datetime) -> str:
     """Return the digest of the previous secret while its overlap lasts."""
     if row is None or row.previous_sha256 is None or row.previous_until is None or row.previous_until <= now:
         return _UNMATCHABLE_DIGEST
@@ -210,7 +209,7 @@ def _new_secret(key: str) -> str:
 
 
 def rotate_secret(
-    row: ApiKeyRow, *, now: datetime, overlap: timedelta, expires_at: datetime | None = None
+    row: KeyChanged, *, now: datetime, overlap: timedelta, expires_at: datetime | None = None
 ) -> tuple[KeyChanged, str]:
     """Give a key a new secret; the previous secret stays valid for `overlap`."""
     secret = _new_secret(row.id)
@@ -222,30 +221,26 @@ def rotate_secret(
     }
     if expires_at is not None:
         changes["expires_at"] = expires_at
-    return _key_changed(row, **changes), secret
+    return row.model_copy(update=changes), secret
 
 
-def update_key(row: ApiKeyRow, fields: Mapping[str, Any], *, now: datetime) -> KeyChanged:
+def update_key(row: KeyChanged, fields: Mapping[str, Any], *, now: datetime) -> KeyChanged:
     """Build the change of a key's name, limits and expiry. `fields`: row fields."""
-    return _key_changed(row, **fields, changed_at=now)
+    return row.model_copy(update={**fields, "changed_at": now})
 
 
 def expiry(now: datetime, days: int | None) -> datetime | None:
     return None if days is None else now + timedelta(days=days)
 
 
-def is_inactive(row: ApiKeyRow, now: datetime) -> bool:
+def is_inactive(row: KeyChanged, now: datetime) -> bool:
     """Return whether the key is revoked or expired."""
     return row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now)
 
 
-def revoke_key(row: ApiKeyRow, now: datetime) -> KeyChanged:
+def revoke_key(row: KeyChanged, now: datetime) -> KeyChanged:
     """Build the change that revokes a key; an earlier revocation time is kept."""
-    return _key_changed(row, revoked_at=row.revoked_at or now, changed_at=now)
-
-
-def _key_changed(row: ApiKeyRow, **fields: Any) -> KeyChanged:
-    return KeyChanged.model_validate({**asdict(row), **fields})
+    return row.model_copy(update={"revoked_at": row.revoked_at or now, "changed_at": now})
 
 
 async def publish_keys(changes: Iterable[KeyChanged], publisher: Publisher, settings_lock: SettingsLock) -> None:

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from api.policies.api_keys import LIMIT_NAMES, OPERATOR_KEY_ID, KeyLimits, Principal, issuers_of, scopes_of
-from pipeline.rows import ApiKeyRow
 from schemas.events import KeyChanged
 from schemas.http.extensions.api_key_bodies import ROLE_SCOPES
 
@@ -26,7 +25,7 @@ class Grant(KeyLimits):
     scopes: frozenset[str] = ROLE_SCOPES["admin"]
 
     @classmethod
-    def of_row(cls, row: ApiKeyRow, default: "Grant") -> "Grant":
+    def of_row(cls, row: KeyChanged, default: "Grant") -> "Grant":
         limits = {name: getattr(default, name) if value is None else value for name, value in limits_of(row).items()}
         return cls(**limits)
 
@@ -61,12 +60,12 @@ def grant_of(principal: Principal, default: Grant) -> Grant:
     return Grant(**limits, expires_at=principal.expires_at, scopes=principal.granted)
 
 
-def limits_of(row: ApiKeyRow) -> dict[str, Any]:
+def limits_of(row: KeyChanged) -> dict[str, Any]:
     """Return a key's limits, scopes and end, as far as they are its own."""
     return {name: getattr(row, name) for name in LIMIT_NAMES} | {"scopes": scopes_of(row)}
 
 
-def may_enlarge(principal: Principal, row: ApiKeyRow, keys: Iterable[ApiKeyRow]) -> bool:
+def may_enlarge(principal: Principal, row: KeyChanged, keys: Iterable[KeyChanged]) -> bool:
     """Return whether a key may get more, or a new secret, by this one: it is the same, or below it.
 
     What another key got would outlast this one's revocation, and has a quota of its own.
@@ -76,19 +75,19 @@ def may_enlarge(principal: Principal, row: ApiKeyRow, keys: Iterable[ApiKeyRow])
     return is_issuer_of(principal.id, row.id, keys)
 
 
-def is_issuer_of(issuer: str, key: str, keys: Iterable[ApiKeyRow]) -> bool:
+def is_issuer_of(issuer: str, key: str, keys: Iterable[KeyChanged]) -> bool:
     """Return whether a key issued the other, or issued one of its issuers."""
     by_id = {known.id: known for known in keys}
     return any(row.id == issuer for row in issuers_of(key, by_id.get))
 
 
-def adopted(key: KeyChanged, importer: str, find: Callable[[str], ApiKeyRow | None]) -> KeyChanged:
+def adopted(key: KeyChanged, importer: str, find: Callable[[str], KeyChanged | None]) -> KeyChanged:
     """Return an imported key with the importing key as its issuer; the operator imports keys unchanged."""
     issuers = [] if key.issuer is None else [key.issuer, *(row.id for row in issuers_of(key.issuer, find))]
     return key if importer in {OPERATOR_KEY_ID, *issuers} else key.model_copy(update={"issuer": importer})
 
 
-def issued_by(row: ApiKeyRow, keys: Iterable[ApiKeyRow]) -> list[ApiKeyRow]:
+def issued_by(row: KeyChanged, keys: Iterable[KeyChanged]) -> list[KeyChanged]:
     """Return all keys that a key issued, itself or through others."""
     by_id = {known.id: known for known in keys}
     return [known for known in by_id.values() if any(row.id == issuer.id for issuer in issuers_of(known.id, by_id.get))]

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from api.policies.api_keys import issuers_of
-from pipeline.rows import ApiKeyRow
 from pipeline.store import SettingsCatalog
+from schemas.events import KeyChanged
 
 
 @dataclass(frozen=True, slots=True)
 class KeyFamily:
     """A limited admin key and all keys below it, revoked ones too."""
 
-    head: ApiKeyRow
+    head: KeyChanged
     members: frozenset[str]
 
 
@@ -34,7 +34,7 @@ class KeyTree:
         for head in heads:
             yield KeyFamily(head, frozenset(self._members.get(head.id, ())) | {head.id})
 
-    def heads_above(self, key: str) -> list[ApiKeyRow]:
+    def heads_above(self, key: str) -> list[KeyChanged]:
         """Return the limited admin keys above a key, its issuer first."""
         return [row for row in issuers_of(key, self._keys.key) if _is_limited_admin(row)]
 
@@ -50,5 +50,5 @@ class KeyTree:
         self._members, self._known_count = members, self._keys.key_count
 
 
-def _is_limited_admin(row: ApiKeyRow) -> bool:
+def _is_limited_admin(row: KeyChanged) -> bool:
     return row.role == "admin" and row.namespaces is not None

@@ -8,8 +8,8 @@ from api.errors.http_errors import QuotaExceededError
 from api.policies.api_keys import OPERATOR_KEY_ID, Principal, principal_from_row
 from api.policies.key_tree import KeyFamily
 from pipeline.ports import Clock
-from pipeline.rows import ApiKeyRow
 from pipeline.usage_counter import UsageCounter, UsageCounts, month_of
+from schemas.events import KeyChanged
 
 QuotaUnit = Literal["documents", "searches", "bytes", "tokens"]
 QuotaOwner = Literal["key", "issuer", "organization"]
@@ -119,7 +119,7 @@ class ConnectorQuota:
     """
 
     quotas: MonthlyQuotas
-    find_key: Callable[[str], ApiKeyRow | None]
+    find_key: Callable[[str], KeyChanged | None]
     clock: Clock
     find_families: Callable[[str], Iterable[KeyFamily]] = lambda _: ()
 

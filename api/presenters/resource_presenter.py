@@ -1,15 +1,15 @@
 """Response bodies of documents, chunks, memories, namespaces and keys."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import get_args
 
 from api.policies.api_keys import Principal
 from api.presenters.trust import memory_trust, passage_trust
-from pipeline.rows import ApiKeyRow, ChunkRow, DocumentRow, MemoryRow, NamespaceRow
+from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow
 from pipeline.text.event_dates import event_metadata
 from pipeline.text.page_breaks import page_metadata, page_of_span
 from schemas.base import format_optional_timestamp, format_timestamp
+from schemas.events import KeyChanged
 from schemas.http.extensions.api_key_bodies import CallerResponse, KeyResponse, Scope
 from schemas.http.field_types import DreamingStatus
 from schemas.http.v5.document_bodies import ChunkResponse, ChunkSystem, DocumentResponse, DocumentSystem
@@ -157,12 +157,12 @@ def _in_order(scopes: Collection[str]) -> list[Scope]:
     return [scope for scope in get_args(Scope) if scope in scopes]
 
 
-def key_response(row: ApiKeyRow, scopes: Collection[str]) -> KeyResponse:
+def key_response(row: KeyChanged, scopes: Collection[str]) -> KeyResponse:
     """Present a key without its secret."""
-    return KeyResponse.model_validate(replace(row, scopes=tuple(_in_order(scopes))))
+    return KeyResponse.model_validate(row.model_copy(update={"scopes": tuple(_in_order(scopes))}))
 
 
-def caller_response(principal: Principal, row: ApiKeyRow | None) -> CallerResponse:
+def caller_response(principal: Principal, row: KeyChanged | None) -> CallerResponse:
     """Present the caller's key; `row` None: the operator's key, which is a setting."""
     return CallerResponse(
         id=principal.id,

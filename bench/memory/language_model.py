@@ -1,6 +1,5 @@
 """Extraction of conversations' memories by a language model behind an OpenAI-compatible endpoint."""
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -57,7 +56,7 @@ async def extracted_by(
 
     The key, if it wants one, is in RECOLLECT_LLM_API_KEY.
     """
-    model = open_language_model(base_url=url, model=name, api_key=os.environ.get("RECOLLECT_LLM_API_KEY"))
+    model = open_language_model(Settings(llm_base_url=url, llm_model=name))
     if model is None:
         raise SystemExit("--llm needs an address.")
     try:

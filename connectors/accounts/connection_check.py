@@ -97,10 +97,9 @@ class _EmptyState:
     """`SyncState` without items, which ends the sync at its first page."""
 
     async def select_changed(self, versions: Sequence[tuple[str, str]]) -> set[str]:
-        del versions
         raise _ListedError
 
-    async def item_versions(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:  # noqa: ARG002 - of the port
+    async def item_versions(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:
         for nothing in tuple[tuple[str, str]]():
             yield nothing
 
@@ -108,9 +107,8 @@ class _EmptyState:
         return []
 
     async def provider_state(self, keys: Sequence[str]) -> dict[str, str]:
-        del keys
         return {}
 
-    async def scan_provider_state(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:  # noqa: ARG002 - of the port
+    async def scan_provider_state(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:
         for nothing in tuple[tuple[str, str]]():
             yield nothing

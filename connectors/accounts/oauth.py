@@ -149,7 +149,6 @@ def _json_basic(
     """Encode a token request as JSON with the client's credentials in HTTP Basic."""
     from authlib.common.urls import url_decode  # noqa: PLC0415 - see above
 
-    del method
     pair = b64encode(f"{client.client_id}:{client.client_secret}".encode()).decode()
     headers["Authorization"] = f"Basic {pair}"
     headers["Content-Type"] = "application/json"

@@ -83,7 +83,6 @@ def _client(transport: httpx2.AsyncBaseTransport) -> httpx2.AsyncClient:
 
 
 def _unclassified(response: httpx2.Response) -> Exception | None:
-    del response
     return None
 
 

@@ -1,12 +1,18 @@
 """Embedders and language models, each behind a port."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pipeline.ports import Clock, Embedder, LanguageModel, Publisher, QueryRewriter, Reranker
+from pipeline.ports import Clock, Embedder, LanguageModel, Publisher
 from pipeline.rows import Vector
+from pipeline.settings import Settings
+
+if TYPE_CHECKING:
+    from pipeline.models.chat_completions import ChatCompletionsModel
+    from pipeline.models.llm_query_rewriter import LLMQueryRewriter
+    from pipeline.models.rerank_endpoint import RerankEndpoint
 
 EmbedderKind = Literal["e5", "e5-encoder", "wordllama", "openai", "none"]
 
@@ -47,35 +53,23 @@ def open_embedder(
     return NullEmbedder()
 
 
-class ClosableReranker(Reranker, Protocol):
-    async def aclose(self) -> None: ...
-
-
-def open_reranker(
-    *, base_url: str | None, model: str | None, api_key: str | None, timeout_seconds: float
-) -> ClosableReranker | None:
+def open_reranker(settings: Settings) -> "RerankEndpoint | None":
     """The configured rerank endpoint; None without one: results are then reranked offline."""
-    if base_url is None:
+    if settings.rerank_base_url is None:
         return None
     from pipeline.models.rerank_endpoint import RerankEndpoint  # noqa: PLC0415 - see above
 
-    return RerankEndpoint(base_url=base_url, model=model, api_key=api_key, timeout_seconds=timeout_seconds)
+    return RerankEndpoint(
+        base_url=settings.rerank_base_url,
+        model=settings.rerank_model,
+        api_key=settings.reveal(settings.rerank_api_key),
+        timeout_seconds=settings.rerank_timeout_seconds,
+    )
 
 
-class ClosableLanguageModel(LanguageModel, Protocol):
-    async def aclose(self) -> None: ...
-
-
-def open_language_model(
-    *,
-    base_url: str | None,
-    model: str | None,
-    api_key: str | None = None,
-    timeout_seconds: float = 60.0,
-    max_output_tokens: int = 4000,
-    max_concurrency: int = 4,
-) -> ClosableLanguageModel | None:
+def open_language_model(settings: Settings) -> "ChatCompletionsModel | None":
     """The configured language model, or None. Raises ValueError that names a missing setting."""
+    base_url, model = settings.llm_base_url, settings.llm_model
     if base_url is None and model is None:
         return None
     if base_url is None or model is None:
@@ -90,18 +84,14 @@ def open_language_model(
     return ChatCompletionsModel(
         base_url=base_url,
         model=model,
-        api_key=api_key,
-        timeout_seconds=timeout_seconds,
-        max_output_tokens=max_output_tokens,
-        max_concurrency=max_concurrency,
+        api_key=settings.reveal(settings.llm_api_key),
+        timeout_seconds=settings.llm_timeout_seconds,
+        max_output_tokens=settings.llm_output_tokens,
+        max_concurrency=settings.llm_concurrency,
     )
 
 
-class ClosableQueryRewriter(QueryRewriter, Protocol):
-    async def aclose(self) -> None: ...
-
-
-def open_query_rewriter(model: LanguageModel, publisher: Publisher, clock: Clock) -> ClosableQueryRewriter:
+def open_query_rewriter(model: LanguageModel, publisher: Publisher, clock: Clock) -> "LLMQueryRewriter":
     """A query rewriter backed by a language model; token usage is published to the log."""
     from pipeline.models.llm_query_rewriter import LLMQueryRewriter  # noqa: PLC0415 - see above
 

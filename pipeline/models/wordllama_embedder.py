@@ -64,10 +64,6 @@ class WordLlamaEmbedder:
             return self.encode_query(text, term_weight)
         return await asyncio.to_thread(self.encode_query, text, term_weight)
 
-    def encode_batch(self, texts: Sequence[str]) -> list[Vector]:
-        """The vectors of a batch. Each depends on its own text only."""
-        return [self._embed_text(text) for text in texts]
-
     def encode_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:
         """Embed a query, weighted by word; unweighted when no word has a weight."""
         tokens: list[int] = []

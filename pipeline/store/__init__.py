@@ -9,7 +9,7 @@ from pipeline.store.tables.chunk_table import ShardedChunkTable
 from pipeline.store.tables.document_table import ShardedDocumentTable
 from pipeline.store.tables.memory_table import ShardedMemoryTable
 from pipeline.store.tables.operation_repository import OperationRepository
-from pipeline.store.tables.settings_catalog import SettingsCatalog, key_row
+from pipeline.store.tables.settings_catalog import SettingsCatalog
 from pipeline.store.tables.table_pagination import Page
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "SharedTable",
     "Store",
     "StoreMismatchError",
-    "key_row",
     "open_locks",
     "open_store",
 ]

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from api.policies.api_keys import create_key, revoke_key
 from pipeline.memory.formation.memory_extractor import MemoryExtractor
 from pipeline.parsing.document_parser import FileParser
-from pipeline.store import key_row
 from tests.support.contract_client import ContractClient
 from tests.support.service_world import RunningService, running_service
 from tools.kafka_broker import DockerBroker, LocalBroker
@@ -333,6 +332,6 @@ async def test_an_operator_imports_no_key_that_may_more_or_lasts_longer(tmp_path
             assert "evil" in refusal["error"]
         change, secret = create_key("app", "admin", None, now=now, scopes=("write",), expires_at=soon)
         ended, _ = create_key("ended", "admin", None, now=now)
-        lines = f"{change.model_dump_json()}\n{revoke_key(key_row(ended), now).model_dump_json()}"
+        lines = f"{change.model_dump_json()}\n{revoke_key(ended, now).model_dump_json()}"
         assert (await restorer.ok("POST", "/admin/import", content=lines))["settings"] == 2
         assert (await service.client.as_key(secret).ok("GET", "/admin/whoami"))["scopes"] == ["write"]

@@ -12,8 +12,7 @@ from api.policies import api_keys, key_delegation
 from api.policies.key_delegation import Grant
 from api.presenters import resource_presenter
 from api.routes.contract_route import ContractRoute, error_responses
-from pipeline.rows import ApiKeyRow
-from pipeline.store import key_row
+from schemas.events import KeyChanged
 from schemas.http.extensions.api_key_bodies import (
     ROLE_SCOPES,
     CallerResponse,
@@ -57,7 +56,7 @@ async def create_api_key(caller: AdminKey, body: KeyCreateBody) -> KeyIssued:
     caller.add_audit_fields(id=change.id, name=change.name, role=change.role, namespaces=scope)
     if change.scopes is not None:
         caller.add_audit_fields(scopes=",".join(change.scopes))
-    return KeyIssued(**dict(_key_response(caller, key_row(change))), key=secret)
+    return KeyIssued(**dict(_key_response(caller, change)), key=secret)
 
 
 @router.get("/keys")
@@ -83,7 +82,7 @@ async def update_api_key(caller: AdminKey, id: ResourcePath, body: KeyPatch) -> 
         changed = api_keys.update_key(row, fields, now=now)
         await api_keys.publish_keys([changed], state.publisher, state.settings_lock)
     caller.add_audit_fields(**body.model_dump(exclude_unset=True, by_alias=True))
-    return _key_response(caller, key_row(changed))
+    return _key_response(caller, changed)
 
 
 @router.post("/keys/{id}/rotate", responses=error_responses(400, 401, 403, 404, 409, 500))
@@ -100,7 +99,7 @@ async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: KeyRotationBo
         change, secret = api_keys.rotate_secret(row, now=now, overlap=overlap, expires_at=expires_at)
         await api_keys.publish_keys([change], state.publisher, state.settings_lock)
     caller.add_audit_fields(overlapHours=body.overlap_hours)
-    return KeyIssued(**dict(_key_response(caller, key_row(change))), key=secret)
+    return KeyIssued(**dict(_key_response(caller, change)), key=secret)
 
 
 @router.delete("/keys/{id}", responses=error_responses(400, 401, 403, 404, 500))
@@ -121,21 +120,21 @@ async def whoami(caller: AnyKey) -> CallerResponse:
     return resource_presenter.caller_response(caller.principal, caller.state.catalog.key(caller.principal.id))
 
 
-def _require_active_key(caller: AuthenticatedCaller, id: str) -> ApiKeyRow:
+def _require_active_key(caller: AuthenticatedCaller, id: str) -> KeyChanged:
     row = _require_changeable_key(caller, id)
     if api_keys.is_inactive(row, caller.state.clock.now()):
         raise ConflictError("The key is revoked or expired", "Issue a new key.")
     return row
 
 
-def _require_changeable_key(caller: AuthenticatedCaller, id: str) -> ApiKeyRow:
+def _require_changeable_key(caller: AuthenticatedCaller, id: str) -> KeyChanged:
     row = _require_key(caller, id)
     if key_delegation.is_issuer_of(row.id, caller.principal.id, caller.state.catalog.keys()):
         raise ForbiddenError("Your key can't change the key that issued it", "Ask whoever holds that key.")
     return row
 
 
-def _require_own_key(caller: AuthenticatedCaller, row: ApiKeyRow) -> None:
+def _require_own_key(caller: AuthenticatedCaller, row: KeyChanged) -> None:
     if not _may_enlarge(caller, row):
         raise ForbiddenError(
             "Your key did not issue this key",
@@ -143,7 +142,7 @@ def _require_own_key(caller: AuthenticatedCaller, row: ApiKeyRow) -> None:
         )
 
 
-def _may_enlarge(caller: AuthenticatedCaller, row: ApiKeyRow) -> bool:
+def _may_enlarge(caller: AuthenticatedCaller, row: KeyChanged) -> bool:
     return key_delegation.may_enlarge(caller.principal, row, caller.state.catalog.keys())
 
 
@@ -193,7 +192,7 @@ def _require_scopes_of_role(fields: dict[str, Any], role: Role) -> None:
         raise BadRequestError("The key's role does not allow this", f"The role {role} has no {' or '.join(beyond)}.")
 
 
-def _key_response(caller: AuthenticatedCaller, row: ApiKeyRow) -> KeyResponse:
+def _key_response(caller: AuthenticatedCaller, row: KeyChanged) -> KeyResponse:
     issuers = api_keys.issuers_of(row.id, caller.state.catalog.key)
     return resource_presenter.key_response(row, api_keys.principal_from_row(row, issuers).granted)
 
@@ -204,7 +203,7 @@ def _require_within(grant: Grant, fields: dict[str, Any]) -> None:
         raise ForbiddenError("The key would get more than your key has", refusal)
 
 
-def _require_key(caller: AuthenticatedCaller, id: str) -> ApiKeyRow:
+def _require_key(caller: AuthenticatedCaller, id: str) -> KeyChanged:
     row = caller.state.catalog.key(id)
     if row is None or not caller.principal.may_issue(row.namespaces):
         raise NotFoundError("Key not found", f"There is no key {id[:100]!r}.")

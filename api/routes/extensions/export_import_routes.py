@@ -14,7 +14,6 @@ from api.policies import key_delegation
 from api.policies.key_delegation import Grant
 from api.routes.contract_route import ContractRoute, IngestRoute, error_responses
 from pipeline.errors import RejectedError
-from pipeline.store import key_row
 from schemas.events import BlobRef, KeyChanged
 from schemas.export_format import ExportLine, parse_line
 from schemas.http.extensions.export_import_bodies import BlobResponse, ImportResponse
@@ -97,7 +96,7 @@ def _parse_line(number: int, text: bytes) -> ExportLine:
 def _require_grantable(caller: AuthenticatedCaller, key: KeyChanged) -> None:
     """Raise ForbiddenError if the key of a line may do more, or lasts longer, than the caller's own."""
     grant = key_delegation.grant_of(caller.principal, Grant())
-    refusal = grant.refusal(key_delegation.limits_of(key_row(key)))
+    refusal = grant.refusal(key_delegation.limits_of(key))
     if refusal is not None and key.revoked_at is None:
         raise ForbiddenError(f"The key {key.name[:80]!r} of the export would exceed your key", refusal)
 

@@ -15,11 +15,11 @@ from app.resources import (
     CATALOG_FOLDER,
     embedder_from_settings,
     index_config_from_settings,
-    language_model_from_settings,
     tables_uri,
 )
 from pipeline.bus.bus_factory import prepare_topics, read_log_ends
 from pipeline.errors import EndpointUnavailableError
+from pipeline.models import open_language_model
 from pipeline.ports import UnusableReplyError
 from pipeline.settings import Settings
 from pipeline.store.generations.generation_registry import open_generations
@@ -143,7 +143,7 @@ async def check_embedder(settings: Settings) -> list[CheckResult]:
 
 async def check_language_model(settings: Settings) -> list[CheckResult]:
     """Check that the language model answers in the requested JSON schema."""
-    model = language_model_from_settings(settings)
+    model = open_language_model(settings)
     if model is None:
         return [passed("none is configured: rules extract the memories")]
     began = time.perf_counter()

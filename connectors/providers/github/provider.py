@@ -123,7 +123,6 @@ class GitHub(Provider):
         return client.classify_error(response)
 
     def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
-        del namespace
         return None if self._app is None else InstallationTokenSource(self._app, http, self._api_url, self._clock)
 
     async def fetch_account(self, connection: Connection) -> ConnectorAccount | None:
@@ -245,7 +244,6 @@ class GitHub(Provider):
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
         """Return repository names by `owner/name` or number."""
-        del kind
         api, found = self._client(connection), dict[str, str]()
         if len(ids) >= _MIN_IDS_FOR_LISTING:
             async for page in api.pages("/user/repos" if self._app is None else _INSTALLED):
@@ -261,7 +259,6 @@ class GitHub(Provider):
         self, connection: Connection, parent: str | None, query: str, page_token: str | None
     ) -> PickerPage:
         """List accessible repositories, of a user the most recently pushed first, filtered by the query on our side."""
-        del parent
         api, page = self._client(connection), {"per_page": PAGE_SIZE, "page": int(page_token or 1)}
         if self._app is None:
             answer = await api.get_response("/user/repos", sort="pushed", **page)

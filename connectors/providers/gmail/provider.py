@@ -85,14 +85,12 @@ class Gmail(Provider):
         return ConnectorAccount(name=profile["emailAddress"], webhook_id=profile["emailAddress"].lower())
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
-        del kind
         return {entry.id: entry.name for entry in await self._list_labels(connection) if entry.id in ids}
 
     async def browse(
         self, connection: Connection, parent: str | None, query: str, page_token: str | None
     ) -> PickerPage:
         """List all labels; there are a few hundred at most."""
-        del parent, page_token
         lowered_query = query.lower()
         return PickerPage(
             tuple(entry for entry in await self._list_labels(connection) if lowered_query in entry.name.lower())
@@ -126,7 +124,6 @@ class Gmail(Provider):
         self, connection: Connection, callback_url: str, secret: str, current: WebhookSubscription | None
     ) -> WebhookSubscription | None:
         """Watch the mailbox; notifications go to the operator's topic and one address for all connectors."""
-        del callback_url
         if self._pubsub is None or not self.supports_webhooks:
             return None
         labels = sorted(connection.selected_ids("labels"))
@@ -147,7 +144,6 @@ class Gmail(Provider):
 
     async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:
         """Stop the mailbox's only watch; another connector of the same mailbox renews it within a day."""
-        del current
         response = await connection.http.request("POST", f"{self._base_url}/stop", idempotent=True)
         if response.status_code >= 400:
             json_or_raise(response)

@@ -77,7 +77,6 @@ class Granola(Provider):
             yield step
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
-        del kind
         folders = {folder["id"]: folder["name"] async for folder in self._folders(connection)}
         return {id_: folders[id_] for id_ in ids if id_ in folders}
 
@@ -85,7 +84,6 @@ class Granola(Provider):
         self, connection: Connection, parent: str | None, query: str, page_token: str | None
     ) -> PickerPage:
         """List the folders within a folder, or all that match a query."""
-        del page_token
         folders = [folder async for folder in self._folders(connection)]
         parents = {folder.get("parent_folder_id") for folder in folders}
         shown = [
@@ -104,7 +102,6 @@ class Granola(Provider):
         self, connection: Connection, callback_url: str, secret: str, current: WebhookSubscription | None
     ) -> WebhookSubscription | None:
         """Create an endpoint for the selected folders, in place of the current one; Granola makes its secret."""
-        del secret
         headers, folders = _authorization(connection), connection.selected_ids("folders")
         made = await webhook_endpoints.create_endpoint(connection.http, self._api_url, headers, callback_url, folders)
         if made is not None and current is not None:

@@ -85,7 +85,6 @@ class Notion(Provider):
             yield step
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
-        del kind
         api, names = self._client(connection), dict[str, str]()
         for id_ in ids:
             found = await api.get_if_accessible(f"pages/{dashed_id(id_)}") or await api.get_if_accessible(
@@ -99,7 +98,6 @@ class Notion(Provider):
         self, connection: Connection, parent: str | None, query: str, page_token: str | None
     ) -> PickerPage:
         """Search pages and data sources by title."""
-        del parent
         body: dict[str, Any] = {"query": query} if query else {}
         listing = await self._client(connection).query_page(
             "search", {**body, "start_cursor": page_token} if page_token else body

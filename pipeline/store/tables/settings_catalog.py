@@ -21,7 +21,7 @@ from pathlib import Path
 
 from filelock import lock_descriptor
 
-from pipeline.rows import ApiKeyRow, NamespaceRow, OrganizationRow
+from pipeline.rows import NamespaceRow, OrganizationRow
 from pipeline.runtime.sqlite_connection import connect, transaction
 from pipeline.stage import Record
 from pipeline.store.lancedb.lance_table import run_to_completion
@@ -93,7 +93,7 @@ class SettingsCatalog:
         self._close = weakref.finalize(self, _close, self._reader, self._writer)
         self._cached: OrderedDict[str, NamespaceRow | None] = OrderedDict()
         self._organization = OrganizationChanged(updated_at=_EPOCH)
-        self._keys: dict[str, ApiKeyRow] = {}
+        self._keys: dict[str, KeyChanged] = {}
         self._connectors: dict[str, ConnectorChanged] = {}
         self._positions = _select_positions(self._reader)
         self._moved = dict(self._reader.execute("SELECT incarnation, namespace FROM moved").fetchall())
@@ -205,11 +205,11 @@ class SettingsCatalog:
         """Number of API keys, revoked ones included."""
         return len(self._keys)
 
-    def keys(self) -> list[ApiKeyRow]:
+    def keys(self) -> list[KeyChanged]:
         """Return every API key, revoked ones included, oldest first."""
         return sorted(self._keys.values(), key=lambda row: (row.created_at, row.id))
 
-    def key(self, id: str) -> ApiKeyRow | None:  # noqa: A002 - a key's own word
+    def key(self, id: str) -> KeyChanged | None:  # noqa: A002 - a key's own word
         """Find an API key by its id, revoked ones included."""
         return self._keys.get(id)
 
@@ -309,10 +309,9 @@ class SettingsCatalog:
                     return False
                 self._organization = change
             case KeyChanged() as change:
-                row = key_row(change)
-                if not _is_newer_key(self._keys.get(change.id), row):
+                if not _is_newer_key(self._keys.get(change.id), change):
                     return False
-                self._keys[row.id] = row
+                self._keys[change.id] = change
             case ConnectorChanged() as change:
                 old = self._connectors.get(change.id)
                 if old is not None and old.updated_at > change.updated_at:
@@ -322,11 +321,6 @@ class SettingsCatalog:
                 else:
                     self._connectors[change.id] = change
         return True
-
-
-def key_row(change: KeyChanged) -> ApiKeyRow:
-    """Return a key as an event leaves it."""
-    return ApiKeyRow(**{column.name: getattr(change, column.name) for column in fields(ApiKeyRow)})
 
 
 def stored_positions(folder: Path) -> Sequence[Mapping[int, tuple[int, float]]]:
@@ -388,7 +382,7 @@ def _close(*connections: sqlite3.Connection) -> None:
         connection.close()
 
 
-def _is_newer_key(old: ApiKeyRow | None, row: ApiKeyRow) -> bool:
+def _is_newer_key(old: KeyChanged | None, row: KeyChanged) -> bool:
     if old is None or row.revoked_at is not None:
         return True
     # An older event that is read again: a revoked key stays revoked.

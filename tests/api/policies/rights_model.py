@@ -19,7 +19,6 @@ from typing import Any
 import httpx2
 
 from api.policies import api_keys
-from pipeline.store import key_row
 from schemas.events import KeyChanged
 from tests.support.service_world import ADMIN, RunningService, running_service
 
@@ -274,7 +273,7 @@ class Trial:
             scopes=None if scopes is None else tuple(scopes),
         )
         if revoked:
-            change = api_keys.revoke_key(key_row(change), now)
+            change = api_keys.revoke_key(change, now)
         await api_keys.publish_keys([change], state.publisher, state.settings_lock)
         above = frozenset(ALL) if issuer is None else issuer[1].scopes
         valid = not (expired or revoked) and (issuer is None or issuer[1].valid)

@@ -17,6 +17,7 @@ from pipeline.models.chat_completions import (
     ChatCompletionsModel,
 )
 from pipeline.ports import ModelReply, UnusableReplyError
+from pipeline.settings import Settings
 from tests.support.chat_endpoint_double import ChatEndpointDouble, completion, error_answer, serve
 from tests.support.providers.provider_double import DoubleResponse
 
@@ -257,7 +258,7 @@ async def test_so_many_questions_at_a_time_and_no_more() -> None:
 
 def test_half_a_setting_is_an_error_that_says_which_is_missing() -> None:
     with pytest.raises(ValueError, match="RECOLLECT_LLM_MODEL is not set"):
-        open_language_model(base_url="http://127.0.0.1:1", model=None)
+        open_language_model(Settings(llm_base_url="http://127.0.0.1:1"))
     with pytest.raises(ValueError, match="RECOLLECT_LLM_BASE_URL is not set"):
-        open_language_model(base_url=None, model="double")
-    assert open_language_model(base_url=None, model=None) is None
+        open_language_model(Settings(llm_model="double"))
+    assert open_language_model(Settings()) is None

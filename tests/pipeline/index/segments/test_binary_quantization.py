@@ -12,14 +12,15 @@ from pipeline.models.wordllama_embedder import WordLlamaEmbedder
 from pipeline.packed_vectors import pack
 
 
-def test_the_best_ten_are_among_the_nominated(embedder: WordLlamaEmbedder) -> None:
+@pytest.mark.anyio
+async def test_the_best_ten_are_among_the_nominated(embedder: WordLlamaEmbedder) -> None:
     writer = TextGenerator(3)
-    vectors = np.stack(embedder.encode_batch([writer.paragraph(200) for _ in range(4_000)]))
+    vectors = np.stack(await embedder.embed_documents([writer.paragraph(200) for _ in range(4_000)]))
     codes = SignBitCodes.quantize(vectors)
     everywhere = np.arange(len(vectors))
     kept = []
     for subject in range(20):
-        vector = embedder.encode_batch([writer.question(subject)])[0]
+        vector = await embedder.embed_query(writer.question(subject))
         nominated = top_k(codes.approximate_cosines(vector), everywhere, 256)
         kept.append(np.isin(top_k(cosines(pack(vectors), vector), everywhere, 10), nominated).mean())
     assert np.mean(kept) >= 0.95
