@@ -12,16 +12,18 @@ RELATIVES = word_set(
     "brother sister son daughter aunt uncle cousin niece nephew grandmother grandma grandfather grandpa granddaughter "
     "grandson twin twins kid kids child children baby parent parents family friend friends buddy mate bestie boss "
     "manager supervisor colleague coworker mentor neighbor neighbour roommate flatmate teacher coach tutor doctor "
-    "dentist therapist landlord stepson stepdaughter ex folks client hubby wifey"
+    "dentist therapist landlord stepson stepdaughter ex folks client hubby wifey mother-in-law father-in-law "
+    "sister-in-law brother-in-law daughter-in-law son-in-law"
 )
 """People who are somebody's."""
 MEN = word_set(
     "husband hubby boyfriend fiance fianc\u00e9 father dad papa grandfather grandpa brother son uncle nephew grandson "
-    "stepson stepfather stepdad man boy guy"
+    "stepson stepfather stepdad father-in-law brother-in-law son-in-law man boy guy"
 )
 WOMEN = word_set(
     "wife wifey girlfriend fianc\u00e9e fiancee mother mom mum mam mama nan nana granny grandmother grandma sister "
-    "daughter aunt niece granddaughter stepdaughter stepmother stepmum midwife woman girl"
+    "daughter aunt niece granddaughter stepdaughter stepmother stepmum mother-in-law sister-in-law daughter-in-law "
+    "midwife woman girl"
 )
 KIN = PETS | RELATIVES | word_set("team company")
 _TELLING = word_set(

@@ -80,4 +80,6 @@ def _parsed(line: str) -> ShortStatement:
 
 
 def _holds(memory: str, words: tuple[str, ...]) -> bool:
-    return all(word.casefold() in memory.casefold() for word in words)
+    """Return whether a memory has all the words, written with or without a hyphen."""
+    said = memory.casefold()
+    return all(word.casefold() in said or word.casefold() in said.replace("-", " ") for word in words)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.memory.formation.pasted_material import begins_role_play, blank_pasted, ends_role_play
 from pipeline.text.email_threads import parse_thread
+from pipeline.text.english_verbs import is_past, is_third_person
 from pipeline.text.speaker_attribution import parse_utterances
 from pipeline.text.utterance import TEAM, Utterance
 
@@ -63,14 +64,22 @@ class Passage:
     is_speech: bool
     addressee: str | None = None
     title: str = ""
+    is_case: bool = False
 
-    def with_addressee(self, sentence: str) -> str:
-        """Return a sentence of a letter with its addressee by name.
+    def with_names(self, sentence: str) -> str:
+        """Return a sentence of a letter with its addressee by name, and of a case's notes with whom they are about.
+
+        What the writer of such notes did to them is left out.
 
         >>> letter = Passage(Utterance(None, "", 0), True, "Mr. Lee")
-        >>> letter.with_addressee("Your notice period is three months.")
+        >>> letter.with_names("Your notice period is three months.")
         "Mr. Lee's notice period is three months."
+        >>> notes = Passage(Utterance("Mrs. Roy", "", 0), True, is_case=True)
+        >>> notes.with_names("Lives alone."), notes.with_names("Offered a new key.")
+        ('Mrs. Roy lives alone.', '')
         """
+        if self.is_case:
+            return _of_case(self.utterance.speaker, sentence)
         who = self.addressee
         if who is None:
             return sentence
@@ -123,6 +132,20 @@ _FORM = re.compile(
     re.MULTILINE,
 )
 """A form's field of whom its other fields are about."""
+_CASE = re.compile(
+    r"\b(?:[Cc]ustomer|[Cc]lient|[Pp]atient|[Cc]aller|[Tt]enant|[Aa]pplicant|[Cc]andidate|[Gg]uest) "
+    r"(?P<who>(?:Mrs?|Ms|Miss|Dr)\.? [A-Z][\w'-]+|[A-Z][a-z][\w'-]* [A-Z][a-z][\w'-]*)"
+)
+"""Whom notes of a call or a visit are about."""
+
+
+def _of_case(who: str | None, sentence: str) -> str:
+    verb, _, rest = sentence.partition(" ")
+    if is_third_person(verb.lower()):
+        return f"{who} {verb.lower()} {rest}"
+    return "" if is_past(verb.lower()) else sentence
+
+
 _HEADING = re.compile(r"\s*[^\n]{1,100}(?<![.!?:;,\u3002])(?=[ \t]*\n\s*\S)")
 _REPORTER = re.compile(
     r"^[*_# ]*(?:Reporter|Reported by|Raised by|Opened by|Submitted by|Requester|Author)[*_]*: *"
@@ -172,7 +195,9 @@ def find_passages(text: str, document_type: str = "text", *, is_synced: bool = F
         if letter is not None and utterance.speaker is None and not _FIRST.search(utterance.text):
             is_speech = False
         spoken = replace(utterance, text=blank_pasted(utterance.text)) if is_speech else utterance
-        yield Passage(spoken, is_speech, None if letter is None else letter["who"], _title(text, utterance))
+        addressee = None if letter is None else letter["who"]
+        is_case = utterance.speaker is not None and _case(text, replace(utterance, speaker=None)) == utterance.speaker
+        yield Passage(spoken, is_speech, addressee, _title(text, utterance), is_case)
 
 
 def _title(text: str, said: Utterance) -> str:
@@ -198,9 +223,15 @@ def _named_in(text: str, said: Utterance) -> str | None:
     return _TITLES.sub("", named["name"]) if named is not None and is_institution else None
 
 
+def _case(text: str, said: Utterance) -> str | None:
+    """Return whom the notes of a case are about, whose writer says nothing of themselves."""
+    found = None if said.speaker is not None or _FIRST.search(text) else _CASE.search(text)
+    return None if found is None else found["who"]
+
+
 def _attributed(text: str, said: Utterance, *, is_synced: bool) -> list[Utterance]:
     """Return what a text without turns says by who is named in it, by the team of a document, or as it was."""
-    if (speaker := _named_in(text, said)) is not None:
+    if (speaker := _named_in(text, said) or _case(text, said)) is not None:
         return [replace(said, speaker=speaker, is_chat=False)]
     title = _HEADING.match(text)
     is_prose = said.speaker is None and not said.is_chat
@@ -231,7 +262,7 @@ def _is_document(text: str, title: re.Match[str] | None, *, is_synced: bool) -> 
 
 
 def without_title(line: str) -> str:
-    """Return what a line of minutes says after their title.
+    """Return what a line of minutes says after their title, or after what its item is about.
 
     >>> without_title("Compte rendu du 24 novembre"), without_title("Notatka: kod to 4471"), without_title("Kod: 4471")
     ('', 'kod to 4471', 'Kod: 4471')
@@ -240,7 +271,11 @@ def without_title(line: str) -> str:
     """
     title, _, said = line.replace("\uff1a", ":").partition(":")
     is_title = _MINUTES.fullmatch(title) or (_MINUTES.match(title) and title[-1:].isdigit())
-    return said.strip() if is_title else line
+    return said.strip() if is_title or _ITEM.match(line) else line
+
+
+_ITEM = re.compile(r"[A-Z][\w/&' -]{1,30}: (?=(?:The|There|We|It|Our|All|An?|No|Members)\b)")
+"""What an item of minutes is about, before its sentence: `Water: The supply is turned off on Monday`."""
 
 
 def team_of(said: Utterance) -> str | None:

@@ -36,13 +36,13 @@ _FAMILY = re.compile(
 )
 _NEXT_MEETING = re.compile(r"Next meeting(?: is)?(?: on)?:? (?P<when>(?:\w+day,? )?(?:the )?\d.*)$", re.IGNORECASE)
 _TASK = re.compile(
-    r"@?(?P<who>[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2})(?: to |: | [\u2013-] | (?:->|"
+    r"@?(?P<who>(?:[A-Z]\. ?)*[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,2})(?: to |: | [\u2013-] | (?:->|"
     r"\u2192) )(?:to )?(?P<verb>[a-z]+)(?P<rest>.*)$"
 )
 """Who has to do what: `Clive: book the hall`, `Sofia to write to Ann`."""
 _ORDERS = BASES | word_set(
     "book renew ask check send review prepare order fix update schedule write draft contact arrange organize organise "
-    "set create add remove share follow confirm collect look talk invite file submit clean repair publish test"
+    "set create add remove share follow confirm collect look talk invite file submit clean repair publish test put turn"
 )
 _OWN_CLAUSE = re.compile(r"(?:and |but |so )?(?P<clause>(?:I|I['\u2019]\w+|my|we|our) \S.*)$")
 _HABIT = re.compile(r"(?:live|work|study|speak|play|teach|love|hate|prefer|grew|moved)\b(?! ?,)", re.IGNORECASE)

@@ -160,7 +160,9 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
         if not passage.is_speech and not _NAMES_SOMETHING.match(sentence.text):
             continue
         start, end = (None, None) if offset is None else (offset + sentence.start, offset + sentence.end)
-        said = passage.with_addressee(to_be_remembered(sentence.text) if passage.is_speech else sentence.text)
+        said = passage.with_names(to_be_remembered(sentence.text) if passage.is_speech else sentence.text)
+        if not said:
+            continue
         answers = answered(asked, said)
         tasks: list[str] = []
         if passage.utterance.speaker == TEAM:

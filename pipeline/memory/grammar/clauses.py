@@ -217,11 +217,21 @@ def _until_break(tokens: "list[Token]", head: "Token") -> "list[Token]":
         if token.text in ("-", "--", ";", ":", "\u2013", "\u2014") and (token.whitespace_ or token.text == "\u2014"):
             if token.i < head.i:
                 begin = at + 1
-            else:
+            elif not (token.text == ":" and tokens[at - 1].pos_ in _NAMING and _is_listed(tokens[at + 1 :])):
                 end = at
                 break
     aside = {part.i for child in head.children if _is_aside(child, head) for part in child.subtree}
     return [token for token in tokens[begin:end] if token.i not in aside]
+
+
+def _is_listed(words: "list[Token]") -> bool:
+    """Return whether only a few names, things or numbers follow a colon: `a new number: 06 55`."""
+    listed = [word for word in words if not (word.is_punct or word.is_space or word.dep_ in ("cc", "det"))]
+    return 1 <= len(listed) <= _MAX_LISTED and all(word.pos_ in _NAMING or word.like_num for word in listed)
+
+
+_NAMING = frozenset({"PROPN", "NOUN"})
+_MAX_LISTED = 8
 
 
 def _is_aside(child: "Token", head: "Token") -> bool:
@@ -266,6 +276,8 @@ def _without_tail(tokens: "list[Token]", head: "Token") -> "list[Token]":
 def _is_tail(tokens: "list[Token]") -> bool:
     """Return whether words after a comma are a remark: a result, a comment or a run-on clause."""
     first = tokens[0]
+    if first.lower_ == "which" and first.head.lemma_ == "be" and any(map(_is_judgement, first.head.children)):
+        return True  # `, which is great`
     if first.lower_ in _REMARKS and not (first.lower_ == "so" and len(tokens) > 1 and tokens[1].lower_ == "that"):
         is_result = first.head.pos_ in ("VERB", "AUX", "ADP") or (
             len(tokens) > 1 and tokens[1].lower_ in ("no", "nothing")
@@ -278,6 +290,11 @@ def _is_tail(tokens: "list[Token]") -> bool:
     return first.tag_ in ("VBP", "VB") and not any(child.dep_ in SUBJECTS for child in first.children)
 
 
+def _is_judgement(complement: "Token") -> bool:
+    return complement.dep_ in ("acomp", "attr") and complement.lemma_.lower() in _JUDGING
+
+
+_JUDGING = english_words("evaluations") | english_words("vague_objects")
 _REMARKS = word_set("so then still lol whatever thankfully luckily sadly tho though only no please")
 
 

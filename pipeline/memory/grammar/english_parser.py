@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import auxiliaries, find_clauses
-from pipeline.memory.grammar.opening_names import accept_rewording, foreign_names, reworded
+from pipeline.memory.grammar.opening_names import accept_rewording, reworded, single_words
 from pipeline.memory.grammar.word_classes import COMPONENTS, WordClasses
 from pipeline.text.english_verbs import word_set
 
@@ -70,7 +70,7 @@ def _parse(parser: "Language", texts: Sequence[str]) -> "list[Doc]":
 
 def _tokenized(parser: "Language", text: str) -> "Doc":
     doc = parser.make_doc(text)
-    names = [span for start, end in foreign_names(text) if (span := doc.char_span(start, end)) is not None]
+    names = [span for start, end in single_words(text) if (span := doc.char_span(start, end)) is not None]
     if names:
         with doc.retokenize() as retokenizer:
             for name in names:

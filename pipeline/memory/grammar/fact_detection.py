@@ -90,9 +90,13 @@ class DetectedFact:
 
 @dataclass(slots=True)
 class Discourse:
-    """Referents of the next sentence: who `he` or `she` is, the place `there`, the same day; and its language."""
+    """Referents of the next sentence: who `he` or `she` is, the place `there`, the same day; and its language.
+
+    `pronouns`: those that have meant the person, so that whom `he` meant is no `she`.
+    """
 
     person: str | None = None
+    pronouns: frozenset[str] = frozenset()
     place: str | None = None
     day: date | None = None
     language: LanguageProfile | None = None
@@ -249,8 +253,8 @@ def _facts_of(
         asking = max((clause.tokens[-1].i for clause in clauses if clause.tokens), default=0)
         clauses = [clause for clause in clauses if clause.tokens and clause.tokens[-1].i < asking]
     for whole in clauses:
-        is_resolved = _needs_antecedent(whole)
-        person = discourse.person if is_resolved and _agrees(whole, discourse.person) else None
+        before, is_resolved = discourse.person, _needs_antecedent(whole)
+        person = discourse.person if is_resolved and _agrees(whole, discourse) else None
         clause = _without_dangling(whole, has_antecedent=person is not None)
         if refusal(clause, context, has_antecedent=person is not None) is None:
             value = worth(clause, context)
@@ -258,23 +262,33 @@ def _facts_of(
                 referents = Referents(context.name_within, person, context.group)
                 facts.append(_to_fact(clause, context, referents, value, discourse.day))
         _remember_person(clause, context, discourse, is_resolved=is_resolved)
+        if discourse.person != before:
+            discourse.pronouns = frozenset()
+        elif person is not None:
+            discourse.pronouns |= _pronouns(clause)
     if not clauses or is_question:
         discourse.person = _only_relative(doc, context, discourse.person)
     _remember_day(facts, doc, discourse)
     return facts
 
 
-def _agrees(clause: Clause, person: str | None) -> bool:
+def _agrees(clause: Clause, discourse: Discourse) -> bool:
     """Return whether a clause's pronouns may mean whom was spoken of: `they` more than one, `she` no uncle."""
+    person, pronouns = discourse.person, _pronouns(clause)
     words = set((person or "").lower().split())
-    pronouns = {token.lower_ for token in (clause.subject, *clause.tokens)}
-    if (words & WOMEN and pronouns & _HE) or (words & MEN and pronouns & _SHE):
+    is_woman, is_man = words & WOMEN or discourse.pronouns & _SHE, words & MEN or discourse.pronouns & _HE
+    if (is_woman and pronouns & _HE) or (is_man and pronouns & _SHE):
         return False
     return clause.subject.lower_ != "they" or (person is not None and is_plural(person.rpartition(" ")[2].lower()))
 
 
 _HE = frozenset({"he", "him", "his", "himself"})
 _SHE = frozenset({"she", "her", "hers", "herself"})
+
+
+def _pronouns(clause: Clause) -> frozenset[str]:
+    """Return the singular pronouns of a clause that mean others."""
+    return frozenset(token.lower_ for token in (clause.subject, *clause.tokens)) & (_HE | _SHE)
 
 
 def _remember_day(facts: Sequence[DetectedFact], doc: "Doc", discourse: Discourse) -> None:
@@ -325,7 +339,7 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
     if is_first(subject) and (owned := _introduced(clause)) is not None:
         discourse.person = f"{context.name_within}'s {owned}"
         return
-    own = {token.i for token in subject.subtree}
+    own = {token.i for token in subject.subtree} | _named_kin(subject)
     others = [
         token
         for token in clause.tokens
@@ -376,6 +390,13 @@ def _introduced(clause: Clause) -> str | None:
 
 
 _ONE = frozenset({"a", "an", "one", "another"})
+
+
+def _named_kin(subject: "Token") -> set[int]:
+    """Return the place of whom a name stands behind, where the parser keeps the two apart: `my cousin Farah`."""
+    first = subject.left_edge
+    is_kin = subject.pos_ == "PROPN" and first.i > 0 and first.nbor(-1).lemma_.lower() in KIN
+    return {first.i - 1} if is_kin else set()
 
 
 def _is_speakers_own(subject: "Token") -> bool:

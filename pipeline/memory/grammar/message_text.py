@@ -29,7 +29,9 @@ _OPENING = re.compile(
     r"that)?(?= ?:)|just so you know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|(?:(?:a|ok|okay|small|"
     r"quick|big|little|life|job|another|some|good|great|bad|sad|fun|random|minor|tiny|status) )*(?:update|news|"
     r"correction|edit|note|fact|reminder|heads[ -]up|ps|p\.s\.?|journal|diary|log|action|decision|result|all|team|"
-    r"everyone|folks)(?= ?[:,-])|dear diary|note to self|so?rry late reply|(?:\d{1,2}\.? (?:jan|feb|mar|apr|may|june?|"
+    r"everyone|folks)(?= ?[:,-])|dear diary|as (?:discussed|agreed|promised|"
+    r"mentioned|announced|planned|requested|you know)(?= ?,)|note to self|so?rry late reply|"
+    r"(?:\d{1,2}\.? (?:jan|feb|mar|apr|may|june?|"
     r"july?|aug|sept?|oct|nov|dec)[a-z]*|(?:mon|tues|wednes|thurs|fri|satur|sun)day)(?= ?[.:])|good news|bad news|"
     r"(?:need to )?remember(?= ?:)|(?:quick )?heads[ -]up(?= i\b)|(?:morning|evening|afternoon)(?=[,!])|at least(?= "
     r"(?:my|our|i)\b)|(?:i )?should (?:add|mention) that|me (?:but|and)\b[^,]{0,30}(?=, i\b))(?: (?:so much|a lot|a "
@@ -52,6 +54,12 @@ _TELL_NOBODY = re.compile(
 _EMOTICONS = re.compile(r"\s+(?:[:;]['-]?[()DPp/|]+|<3|xD|XD)(?=\s|$)")
 _MID_EMOTICONS = re.compile(rf"(?<=\w){_EMOTICONS.pattern}(?=\s\w)")
 _LAUGHTER = re.compile(r",? (?:lol|lmao|haha\w*|hehe|btw|by the way|tbh|ngl)(?=[ ,.!]|$)", re.IGNORECASE)
+_LAUGHS = re.compile(
+    r"[\s,.\u2026]+(?:(?:ja|je|ji|ha|he|hi|ah|xa|\u0445\u0430|\u0445\u0435|\u0430\u0445){2,}\w?|k{3,}|(?:rs){2,}|mdr+|ptdr+|w{3,})(?=\W*$)|"
+    r"[(\uff08]?\u7b11[)\uff09]?(?=\W*$)",
+    re.IGNORECASE,
+)
+"""How people laugh in other languages, at the end."""
 _ASIDE = re.compile(r"\s*\[[^\[\]]*\]\s*")
 _WEEKDAYS = {name[:3]: name for name in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")}
 
@@ -129,6 +137,8 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
             r"\b(wife|husband|boyfriend|girlfriend|sister|brother|mum|mom|dad)s(?= [a-z])(?! (?:and|are|who|were)\b)",
             r"\1's",
         ),
+        ("in law", r"\b((?:mother|father|sister|brother|daughter|son)s?) in law\b", r"\1-in-law"),
+        ("in laws", r"\bin laws\b", "in-laws"),
         ("fave", r"\bfave\b", "favorite"),
         ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]|\d+\b(?!\.)))", _i_am),
         ("its ", r"\bits (?=(?:an?|the|my|our|not|been|just|really|so|me|going|too|now on|now at)\b)", "it's "),
@@ -152,6 +162,10 @@ _AGREED = re.compile(
     re.IGNORECASE,
 )
 """What was decided, after a colon."""
+_IT_WAS_AGREED = re.compile(
+    r"^it (?:was|has been|is) (?:then |also |unanimously )*(?P<did>agreed|decided|resolved) (?=to\b|that\b)",
+    re.IGNORECASE,
+)
 _TITLE = re.compile(r"\b(?:dr|prof|mrs?|ms)\. (?=\w)")
 """Titles written small, which the parser would take for the end of a sentence."""
 _VOCATIVE_FIRST = re.compile(r"^(?P<name>[A-Z][a-z]+)(?:, |! ?| (?=I\b|I'|my\b|we\b|we'))")
@@ -189,7 +203,7 @@ _STATE = re.compile(
     r"(?!going to be an? )(?:not |still |finally |now |already |currently |officially |recently )*"
     rf"(?:going to \w+|an? (?:(?:huge|big|real) )?fan of \w|(?:excited|interested|pregnant|{_STATES})(?=$|[ ,]))"
 )
-_LIKES = r"(?:prefer|hate|own|(?:love|like)(?! (?:\d|the|this|that|it|your|how|an?)\b))"
+_LIKES = r"(?:prefer|hate|own|(?:love|like)(?! (?:\d+|the|this|that|it|your|how|an?)\b))"
 _OFTEN = r"(?:always|never|usually|mostly|rarely|hardly ever)"
 _PRESENT = re.compile(
     rf"(?:can't \w+|weigh (?:in at )?\d|"
@@ -378,9 +392,9 @@ _TOLD = re.compile(
 """Who is believed in what they say of the writer: `physio says it's a stress fracture`."""
 _DIAGNOSIS = re.compile(rf"^(?:so )?it'?s (?=(?:an? )?(?:{_ILLNESS})(?=$|[,.;!]))", re.IGNORECASE)
 _PROMOTED = re.compile(
-    r"^(?:they(?:'ve)?|he|she|(?:my |the |our )?(?:boss|chef|coach|company|manager|hotel|school|firm)(?:'s)?) (?:have |"
-    r"has |just |finally )*(?:promoted me to|made me) (?=(?:an? |the )?(?:[\w-]+ ){0,3}(?:head|lead|leader|partner|"
-    r"captain|supervisor|manager|director|chef|coordinator|foreman|editor|principal|chair|permanent|redundant)\b)",
+    r"(?:^|(?<=, ))(?:they(?:'ve)?|he|she|(?:my |the |our )?(?:boss|chef|coach|company|manager|hotel|school|firm)"
+    r"(?:'s)?) (?:have |has |just |finally )*(?:promoted me to|made me) (?=(?:an? |the )?(?:[\w-]+ ){0,3}(?:head|lead|"
+    r"leader|partner|captain|supervisor|manager|director|chef|coordinator|foreman|editor|principal|chair|permanent|redundant)\b)",
     re.IGNORECASE,
 )
 """What others have made the speaker: `chef made me sous chef`."""
@@ -390,6 +404,18 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 """What the writer had done, without an auxiliary: `hearing aids fitted on Tuesday`."""
+_DONE_TO_ME = re.compile(
+    r"(?:^|(?<=[,;:] )|(?<=\band )|(?<=\bso ))they(?P<perfect>'ve| have| 've|) (?P<when>(?:(?:just|finally|already|"
+    r"now|only|actually) )*)(?P<verb>[a-z]{3,}) (?P<who>me|us)\b(?! (?:to know|that|if|how|what|why|when|whether|so|"
+    r"an? (?:\w+ )?(?:look|break|lift|favou?r|hand|laugh|smile|feeling|call|hug))\b)",
+    re.IGNORECASE,
+)
+"""What nobody in particular has done to the speaker: `they offered me the job`."""
+_SAID_OR_FELT = word_set(
+    "told asked said showed helped loved liked hated wanted needed called heard knew made had got thought thanked "
+    "reminded wished surprised met cost left let was were did believed understood followed joined invited"
+)
+_PARTICIPLE = {"gave": "given", "took": "taken", "chose": "chosen", "threw": "thrown", "drew": "drawn"}
 _MIN_SHOUTED_WORDS = 3
 """Fewer words in capitals may be names: `IT`, `BMW M3`."""
 _WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
@@ -420,7 +446,8 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     >>> normalize_message("omg just moved back to Omaha lol", SpeakerContext(), is_speech=True)
     'I just moved back to Omaha'
     """
-    text = _SYMBOLS.sub("", _EMOTICONS.sub("", _MID_EMOTICONS.sub(r",", sentence)).strip(" \t*_~\u2013\u2014-,;"))
+    plain = _LAUGHS.sub("", _EMOTICONS.sub("", _MID_EMOTICONS.sub(r",", sentence)))
+    text = _SYMBOLS.sub("", plain.strip(" \t*_~\u2013\u2014-,;"))
     if not is_speech:
         return text
     if text.isupper() and len(text.split()) >= _MIN_SHOUTED_WORDS:
@@ -428,6 +455,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _SMALL_I.sub("I", _ASIDE.sub(" ", text).strip())
     text = _TITLE.sub(lambda match: match[0].capitalize(), text)
     text = _AGREED.sub(lambda match: f"I {match['did'].lower()}{match['whom']} that ", text)
+    text = _IT_WAS_AGREED.sub(r"We \g<did> ", text)
     folded = text.lower()
     for hint, pattern, written in _SPELLING:
         if hint in folded:
@@ -444,6 +472,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
     text = _DONE.sub(_had_done, _PROMOTED.sub("I got promoted to ", text))
     text = _TAKEN_OFF.sub(_taken_off, _PUT_ME.sub(r"I'm now \g<where>", text))
+    text = _DONE_TO_ME.sub(_done_to_me, text)
     text = _OF_THEMSELVES.sub(r"\g<who>'s", text)
     text = _DAY_FIRST.sub(lambda match: f"on {match['day'].capitalize()}", _SOME_OF.sub(r"\g<some>my ", text))
     text = _NONE_OF_US.sub(_none_of_us, _OF_US.sub(r"our household has \g<many> people", text))
@@ -546,6 +575,16 @@ def _had_done(match: re.Match[str]) -> str:
 
 
 _NO_ACTORS = KIN | HELPERS | word_set("i we you they he she who it and just also finally already then so")
+
+
+def _done_to_me(match: re.Match[str]) -> str:
+    """Return `I was offered the job` for `they offered me the job`."""
+    verb = match["verb"].lower()
+    if verb in _SAID_OR_FELT or not (is_past(verb) or verb in _PARTICIPLE.values()):
+        return match[0]
+    who, is_one = ("I", True) if match["who"].lower() == "me" else ("we", False)
+    helper = "'ve been" if match["perfect"] else " was" if is_one else " were"
+    return f"{who}{helper} {match['when']}{_PARTICIPLE.get(verb, verb)}"
 
 
 def _slipped(match: re.Match[str]) -> str:

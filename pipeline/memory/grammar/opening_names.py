@@ -20,13 +20,14 @@ _FOREIGN_NAME = re.compile(
     rf"(?!(?:I|We|They|You|Who|What|Why|How|When|Where) ){_WORD}(?: {_PARTICLES}(?= )){{1,2}} {_WORD}"
     rf"(?:(?: {_PARTICLES}){{0,2}} {_WORD})*"
 )
+_IN_LAW = re.compile(r"\b(?:mother|father|sister|brother|daughter|son)s?-in-law\b", re.IGNORECASE)
 _MODALS = frozenset({"will", "can", "must"})
 _NO_NAMES = frozenset({"thanks", "today", "yesterday", "tomorrow"})
 
 
-def foreign_names(text: str) -> list[tuple[int, int]]:
-    """Return the spans of names with a particle, such as `Cais do Sodr\u00e9`: each is one word of the sentence."""
-    return [match.span() for match in _FOREIGN_NAME.finditer(text)]
+def single_words(text: str) -> list[tuple[int, int]]:
+    """Return the spans that are one word of the sentence: names as `Cais do Sodr\u00e9`, and `mother-in-law`."""
+    return [match.span() for pattern in (_FOREIGN_NAME, _IN_LAW) for match in pattern.finditer(text)]
 
 
 def reworded(doc: "Doc") -> str | None:

@@ -8,7 +8,8 @@ from pipeline.text.english_nouns import RELATIVES, is_plural, own_noun
 from pipeline.text.english_verbs import is_gerund
 
 _FIELD = re.compile(
-    r"^\W{0,5}(?:[Mm]y (?P<own>[\w' /-]{2,40}?)|(?P<key>[A-Za-z][A-Za-z' /-]{1,24}?))[*_]{0,2}(?: ?:[*_]{0,2} +| = )"
+    r"^\W{0,5}(?:[Mm]y (?P<own>[\w' /-]{2,40}?)|"
+    r"(?P<key>(?!(?i:I|we|they|he|she|you)\b)[A-Za-z][A-Za-z' /-]{1,24}?))[*_]{0,2}(?: ?:[*_]{0,2} +| = )"
     r"(?P<value>(?=\S*\w)[^:?\n]{1,70}(?::\d\d[^:?\n]{0,40})?)$"
 )
 _SENTENCE = re.compile(r"\b(?:is|are|was|were|has|have|will|can|please|you|your|TODO|TBD|n/?a)\b|[{}<>\[\]\\|=]")
@@ -26,6 +27,7 @@ _OF_WHOM = re.compile(
     re.IGNORECASE,
 )
 """Whom the other fields of a form are about."""
+_COPULA = re.compile(r" (?:is|are)$")
 _ALLERGY = re.compile(r"(?:food )?(?:allerg(?:y|ies)|allergic to)$")
 
 
@@ -38,7 +40,7 @@ def own_field(field: str, writer: str) -> str | None:
     match = _FIELD.match(field)
     if match is None or not match["own"]:
         return None
-    key, value = match["own"].lower(), match["value"].strip(" .;,*_")
+    key, value = _COPULA.sub("", match["own"].lower()), match["value"].strip(" .;,*_")
     if not value or _SENTENCE.search(value) or value.startswith("//"):
         return None
     if _NOTHING.match(value):

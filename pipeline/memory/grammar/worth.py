@@ -146,6 +146,7 @@ def _is_finite(head: "Token") -> bool:
 
 def _judges(head: "Token") -> bool:
     said = [child for child in head.children if child.dep_ in ("attr", "acomp", "oprd")]
+    said = [word for word in said if word.lower_ not in _SCHEDULED]
     return any(word.lemma_.lower() in _EVALUATIONS or word.tag_ == "JJS" for word in said)
 
 
@@ -367,21 +368,10 @@ def _is_misread(token: "Token") -> bool:
 def _copula_score(clause: Clause) -> tuple[float, str]:
     complement = next((child for child in clause.head.children if child.dep_ in ("attr", "acomp", "oprd")), None)
     if complement is None:
-        if any(child.dep_ == "prep" and child.lower_ == "into" for child in clause.head.children):
-            return _IDENTITY, "likes or not"
-        places = _PLACING if is_first(clause.subject) else _PLACING | _BESIDE
-        placed = any(
-            child.dep_ in ("prep", "advmod") and child.lower_ in places and not _is_leaving(child)
-            for child in clause.head.children
-        )
-        if any(
-            part.lower_ in _OF_THE_MOMENT and part.dep_ == "pobj" and part.head.lower_ == "on" for part in clause.tokens
-        ):
-            return -2.0, "where somebody is for the moment"
-        if placed and any(token.ent_type_ in ("DATE", "TIME") or token.like_num for token in clause.tokens):
-            return 2.0, "time"
-        return (1.5, "place or time") if placed or any(token.ent_type_ for token in clause.tokens) else (-1.0, "be")
+        return _place_score(clause)
     lemma = complement.lemma_.lower()
+    if lemma in _SCHEDULED and any(token.ent_type_ in ("DATE", "TIME") for token in clause.tokens):
+        return 2.0, f"{lemma} then"
     if any(child.dep_ == "compound" and child.pos_ == "PROPN" for child in complement.children):
         return _IDENTITY, f"is {lemma}"  # `a Leeds fan`
     if lemma == "fan" and any(_is_of_a_thing(child) for child in complement.children):
@@ -398,6 +388,25 @@ def _copula_score(clause: Clause) -> tuple[float, str]:
     return _IDENTITY, f"is {lemma}"
 
 
+def _place_score(clause: Clause) -> tuple[float, str]:
+    if any(child.dep_ == "prep" and child.lower_ == "into" for child in clause.head.children):
+        return _IDENTITY, "likes or not"
+    places = _PLACING if is_first(clause.subject) else _PLACING | _BESIDE
+    placed = any(
+        child.dep_ in ("prep", "advmod") and child.lower_ in places and not _is_leaving(child)
+        for child in clause.head.children
+    )
+    if any(
+        part.lower_ in _OF_THE_MOMENT and part.dep_ == "pobj" and part.head.lower_ == "on" for part in clause.tokens
+    ):
+        return -2.0, "where somebody is for the moment"
+    if placed and any(token.ent_type_ in ("DATE", "TIME") or token.like_num for token in clause.tokens):
+        return 2.0, "time"
+    return (1.5, "place or time") if placed or any(token.ent_type_ for token in clause.tokens) else (-1.0, "be")
+
+
+_SCHEDULED = word_set("ready available due open closed free valid")
+"""What something is from or until a day."""
 _PASSING = word_set("closed open shut empty full dirty wet loud quiet")
 """What a room or a shop is for the moment: `kitchen is closed`."""
 
@@ -490,6 +499,7 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
             and _is_of_speaker(clause.subject)
             and (any(child.dep_ == "auxpass" for child in clause.head.children) or _is_regular(clause)),
         ),
+        (4.0, "a decision of a meeting", context.is_group and _is_agreed(clause.head)),
         (-1.0, "an appeal", clause.subject.lower_ == "we" and "can" in modals),
         (-0.5, "only possible", not modals.isdisjoint(_POSSIBLE) and not kinds & {"DATE", "TIME"} and not hated),
         (-0.5, "one of several acts", clause.is_shared and not kinds),
@@ -497,6 +507,10 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
         (-0.5, "long", len(clause.tokens) > _LONG),
     )
     return [(score, why) for score, why, applies in details if applies]
+
+
+def _is_agreed(head: "Token") -> bool:
+    return head.lemma_ == "agree" and head.tag_ == "VBD" and any(child.dep_ == "xcomp" for child in head.children)
 
 
 def _is_regular(clause: Clause) -> bool:

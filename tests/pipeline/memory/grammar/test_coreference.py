@@ -98,3 +98,15 @@ def test_a_pronoun_is_replaced_by_the_name(sentence: str, text: str) -> None:
 def test_she_is_nobodys_uncle() -> None:
     said = "My uncle has a garage. She is a nurse. He is a joiner."
     assert [fact.text for fact in extract_facts(said)] == ["User's uncle has a garage", "User's uncle is a joiner"]
+
+
+def test_whom_he_meant_is_no_she() -> None:
+    said = "Called Robbie in Perth, he's flying home in May. The garden is lovely. She planted those tulips in March."
+    assert not [text for text in texts(said) if "tulips" in text]
+
+
+def test_a_relative_with_a_name_is_who_she_is() -> None:
+    assert texts("My cousin Farah is visiting from Toronto. She's allergic to cats.")[1:] == [
+        "Farah is allergic to cats"
+    ]
+    assert texts("My sister in law works at Bosch. She's turning 40.")[1:] == ["User's sister-in-law is turning 40"]

@@ -1,0 +1,82 @@
+"""What others did to the speaker, what notes of a case say of whom they are about, and decisions of meetings."""
+
+from datetime import date
+
+import pytest
+
+from pipeline.memory.formation.rule_based_extraction import extract_facts
+
+
+def _memories(text: str) -> list[str]:
+    return [fact.text for fact in extract_facts(text, date(2026, 11, 29))]
+
+
+@pytest.mark.parametrize(
+    ("text", "memory"),
+    [
+        ("They gave me the night manager position!", "User was given the night manager position"),
+        ("they laid me off in May", "User was laid off in May"),
+        ("they've diagnosed me with asthma", "User has been diagnosed with asthma"),
+        ("job is ok, they made me team lead of the night shift", "User got promoted to team lead of the night shift"),
+    ],
+)
+def test_what_nobody_in_particular_did_to_the_speaker(text: str, memory: str) -> None:
+    assert _memories(text) == [memory]
+
+
+@pytest.mark.parametrize("text", ["they told me my knee is fine", "they gave me a funny look"])
+def test_what_others_said_or_how_they_looked_is_nothing_done_to_the_speaker(text: str) -> None:
+    assert not [memory for memory in _memories(text) if memory.startswith("User was")]
+
+
+def test_notes_of_a_case_are_about_whom_they_name() -> None:
+    notes = "Visited client Dana Brook today. Lives alone since May. Daughter visits on Sundays. Walks with a frame."
+    assert _memories(notes) == [
+        "Dana Brook lives alone since May",
+        "Dana Brook's daughter visits on Sundays",
+        "Dana Brook walks with a frame",
+    ]
+
+
+def test_whoever_speaks_of_themselves_writes_no_notes_of_a_case() -> None:
+    assert _memories("I met my client Dana Brook.") == ["User met their client Dana Brook"]
+
+
+def test_minutes_keep_decisions_without_what_an_item_is_about() -> None:
+    minutes = (
+        "Minutes, garden club, 18 November 2026\n\n"
+        "1. Water: The mains supply will be turned off on 1 December. L. Brandt to put up notices.\n"
+        "2. Waiting list: It was agreed to split plots 12 and 19 into halves.\n"
+    )
+    assert _memories(minutes) == [
+        "The mains supply will be turned off on 1 December",
+        "L. Brandt is to put up notices",
+        "The team agreed to split plots 12 and 19 into halves",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "memory"),
+    [
+        ("I have moved to a new number: 06 55 12 98 40.", "User has moved to a new number: 06 55 12 98 40"),
+        ("I have three kids: Ana, Luis and Marta.", "User has three kids: Ana, Luis and Marta"),
+        ("We have two dogs: a pug and a beagle", "User has two dogs: a pug and a beagle"),
+        ("I have one rule: never buy on Mondays", "User has one rule"),
+        ("My new address is: 4 Quay Street, Leith.", "User's new address is 4 Quay Street, Leith"),
+    ],
+)
+def test_names_and_numbers_after_a_colon_belong_to_the_statement(text: str, memory: str) -> None:
+    assert _memories(text) == [memory]
+
+
+@pytest.mark.parametrize(
+    ("text", "memories"),
+    [
+        ("my new bike will be ready on Friday", ["User's new bike will be ready on 4 December 2026"]),
+        ("I go to the gym three times a week, which is great", ["User goes to the gym three times a week"]),
+        ("vivo en Lisboa jajaja", ["User: vivo en Lisboa"]),
+        ("Priya: how does 40 feel\nLeo: like 39 but with more back pain\nPriya: haha\nLeo: yes", []),
+    ],
+)
+def test_remarks_and_laughter_are_left_off(text: str, memories: list[str]) -> None:
+    assert _memories(text) == memories
