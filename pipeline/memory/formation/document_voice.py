@@ -110,7 +110,8 @@ _PUBLIC = re.compile(
 """Whom an institution addresses, and what is its own."""
 _TO_TEAM = re.compile(
     r"^[ \t]*(?:hi|hello|hey|dear|hallo|liebes?|bonjour|hola|ol\u00e1|ciao) (?:all|team|everyone|everybody|folks|"
-    r"colleagues|zusammen|kolleg\w+|\u00e0 tous|equipo|equipa|tutti)\b",
+    r"colleagues|parents|members|neighbou?rs|residents|families|guests|volunteers|"
+    r"zusammen|kolleg\w+|\u00e0 tous|equipo|equipa|tutti)\b",
     re.MULTILINE | re.IGNORECASE,
 )
 _TITLES = re.compile(r" (?:Monthly|Weekly|Newsletter|News|Bulletin|Gazette|Newspaper)$")
@@ -270,10 +271,12 @@ def without_title(line: str) -> str:
     ''
     """
     title, _, said = line.replace("\uff1a", ":").partition(":")
-    is_title = _MINUTES.fullmatch(title) or (_MINUTES.match(title) and title[-1:].isdigit())
+    named = _IN_BRACKETS.sub("", title)
+    is_title = _MINUTES.fullmatch(named) or (_MINUTES.match(named) and named[-1:].isdigit())
     return said.strip() if is_title or _ITEM.match(line) else line
 
 
+_IN_BRACKETS = re.compile(r" ?\([^()]*\)$")
 _ITEM = re.compile(r"[A-Z][\w/&' -]{1,30}: (?=(?:The|There|We|It|Our|All|An?|No|Members)\b)")
 """What an item of minutes is about, before its sentence: `Water: The supply is turned off on Monday`."""
 
@@ -284,8 +287,9 @@ def team_of(said: Utterance) -> str | None:
     >>> team_of(Utterance("Ann", "Hi all,\\nwe drop Windows 10.", 0))
     "Ann's team"
     """
-    is_to_team = said.speaker not in (None, TEAM) and not said.is_chat and _TO_TEAM.search(said.text) is not None
-    return f"{said.speaker}'s team" if is_to_team else None
+    if said.speaker in (None, TEAM) or said.is_chat or _INSTITUTIONS.search(said.speaker):
+        return None
+    return f"{said.speaker}'s team" if _TO_TEAM.search(said.text) is not None else None
 
 
 def may_be_users(document_type: str, *, is_synced: bool) -> bool:

@@ -94,7 +94,7 @@ def iter_facts(
     passages = list(find_passages(text, document_type, is_synced=is_synced))
     names = frozenset(passage.utterance.speaker for passage in passages if passage.utterance.speaker is not None)
     # With one person who speaks, to an assistant, `she` is who was spoken of in the turn before.
-    shared = Discourse() if not names else None
+    shared = _discourse(passages[0]) if passages and not names else None
     sentences = chain.from_iterable(
         _sentences(
             passage,
@@ -109,9 +109,8 @@ def iter_facts(
 
 
 def _discourse(passage: Passage) -> Discourse:
-    """Return where a passage begins: a document of a team is in one language, which a short sentence may not show."""
-    utterance = passage.utterance
-    return Discourse(language=detect_language(utterance.text[:LANGUAGE_CHARS]) if utterance.speaker == TEAM else None)
+    """Return where a passage begins: it is in one language, which a short sentence may not show."""
+    return Discourse(language=detect_language(passage.utterance.text[:LANGUAGE_CHARS]))
 
 
 def deduplicate_facts(facts: Iterable[CandidateFact]) -> Iterator[CandidateFact]:

@@ -86,7 +86,9 @@ def without_addition(clause: Clause, at: "Token") -> Clause | None:
     for place in range(len(clause.tokens) - 1, 1, -1):
         token = clause.tokens[place]
         if clause.head.i < token.i <= at.i and (token.dep_ in ("cc", "mark") or token.text in (",", ";", "(")):
-            kept = [part for part in clause.tokens[:place] if part.dep_ not in ("cc", "punct")]
+            kept = list(clause.tokens[:place])
+            while kept and kept[-1].dep_ in ("cc", "punct"):
+                kept.pop()
             return replace(clause, tokens=tuple(kept)) if kept and kept[-1].i > clause.head.i else None
     return None
 

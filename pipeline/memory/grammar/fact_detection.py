@@ -14,7 +14,7 @@ from pipeline.memory.grammar.opening_names import restore_name
 from pipeline.memory.grammar.own_fields import own_field, titled_field
 from pipeline.memory.grammar.permanence import is_static
 from pipeline.memory.grammar.place_anaphora import resolve_there
-from pipeline.memory.grammar.refusals import dangling, is_object_of, refusal
+from pipeline.memory.grammar.refusals import dangling, is_object_of, refusal, without_doubt
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import Referents, render_clause
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, Worth, is_misread_record, worth
@@ -154,7 +154,8 @@ def _stated_as_such(said: SaidSentence, text: str) -> tuple[str, DetectedFact | 
 
 def _with_language(said: SaidSentence, text: str) -> tuple[str, LanguageProfile | None]:
     """Return a sentence and its language, None for English; in doubt it goes on in that of the one before."""
-    found, before = detect_language(text), said.discourse.language
+    before = said.discourse.language
+    found = detect_language(text, before)
     if found is None and before is not None and is_doubtful(said.text):
         return normalize_message(said.text, said.context, is_speech=False), before
     if found is None or text.count(" ") > 1:
@@ -255,7 +256,7 @@ def _facts_of(
     for whole in clauses:
         before, is_resolved = discourse.person, _needs_antecedent(whole)
         person = discourse.person if is_resolved and _agrees(whole, discourse) else None
-        clause = _without_dangling(whole, has_antecedent=person is not None)
+        clause = without_doubt(_without_dangling(whole, has_antecedent=person is not None))
         if refusal(clause, context, has_antecedent=person is not None) is None:
             value = worth(clause, context)
             if value.score >= min_worth:

@@ -23,7 +23,9 @@ _OPENING = re.compile(
     r"out(?: that)?|i was wrong(?: (?:earlier|before))?|my bad|(?:as-?)?salaa?mu?(?:[ -]\w+)?(?= ?,)|"
     r"change of plans|smashed it|(?:ignore|forget|scratch) (?:that|what I (?:said|"
     r"wrote))(?: about [\w' ]{2,30})?(?= ?[,.;\u2013-])|lately|nowadays|these days|from today|me too|you know what|you "
-    r"know|i mean|guess what|wait|in fact|dear [a-z]+(?= ?,)|of course|unfortunately|luckily|thankfully|fortunately|"
+    r"know|i mean|guess what|wait|in fact|"
+    r"(?:my )?(?:dear|dearest|darling|sweetheart|beloved)(?: [a-z]+)?(?= ?,|$)|of course|"
+    r"unfortunately|luckily|thankfully|fortunately|"
     r"sadly|finally|good (?:morning|evening|question)|no (?:worries|problem|way)|to be honest|long story short|fun "
     r"fact|(?:(?:please|pls) )?(?:note|remember|keep in mind|bear in mind|be aware|don't forget) that|remind me(?: "
     r"that)?(?= ?:)|just so you know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|(?:(?:a|ok|okay|small|"
@@ -33,7 +35,8 @@ _OPENING = re.compile(
     r"mentioned|announced|planned|requested|you know)(?= ?,)|note to self|so?rry late reply|"
     r"(?:\d{1,2}\.? (?:jan|feb|mar|apr|may|june?|"
     r"july?|aug|sept?|oct|nov|dec)[a-z]*|(?:mon|tues|wednes|thurs|fri|satur|sun)day)(?= ?[.:])|good news|bad news|"
-    r"(?:need to )?remember(?= ?:)|(?:quick )?heads[ -]up(?= i\b)|(?:morning|evening|afternoon)(?=[,!])|at least(?= "
+    r"(?:need to )?remember(?= ?:)|(?:(?:just )?a )?(?:quick )?heads[ -]up(?: that)?(?=,? "
+    r"(?:i|i'?m|my|we|we'?re|our)\b)|(?:morning|evening|afternoon)(?=[,!])|at least(?= "
     r"(?:my|our|i)\b)|(?:i )?should (?:add|mention) that|me (?:but|and)\b[^,]{0,30}(?=, i\b))(?: (?:so much|a lot|a "
     r"bunch|a ton|again|there|all|guys|everyone|everybody|team))?(?:[,!.:;\s\u2013\u2014-]+|$))+",
     re.IGNORECASE,
@@ -228,7 +231,7 @@ _GOING = re.compile(r"going (?:on|to(?! be\b)|back|for|away|home|up|down|out|by)
 _OCCASION = re.compile(
     r"^(?:(?:my|our) )?(?P<what>(?:\w+ )?(?:dinner|lunch|breakfast|brunch|drinks|coffee|meeting|interview|appointment|"
     r"exam|check-?up|surgery|party|rehearsal|viewing)) (?=(?:with|at|on|for|next|tomorrow|this|tonight)\b)(?!.*\b(?:is|"
-    r"was|are|were|went)\b)(?=.*\b(?:\w+day|tomorrow|tonight|next|\d))",
+    r"was|are|were|went)\b|.*: [A-Z])(?=.*\b(?:\w+day|tomorrow|tonight|next|\d))",
     re.IGNORECASE,
 )
 """An appointment without a verb: `dinner with Marc on Saturday`."""
@@ -256,7 +259,8 @@ _ABOUT_ME = re.compile(r"^(?P<age>1[3-9]|[2-9]\d) ?(?:[mf](?=,)|yo|years old|y/o
 _CODE = re.compile(
     r"^(?P<whose>(?:my|our|the) |)(?P<what>(?:[a-z][\w-]+ ){1,2}(?:code|pin|password|combination|number|size)|"
     r"pin code|blood (?:type|"
-    r"group)):? (?P<value>#?[\w.-]*\d[\w.-]*(?: (?:positive|negative))?|(?:A|B|AB|O)(?:[+-]| positive| negative))$",
+    r"group)):? (?P<value>#?[\w.-]*\d[\w.-]*(?: (?:positive|negative))?|(?:A|B|AB|O)(?:[+-]|"
+    r" pos(?:itive)?| neg(?:ative)?))$",
     re.IGNORECASE,
 )
 """A code without a verb: `gate code 4471`."""
@@ -652,6 +656,12 @@ def _omitted_subject(verb: str, lower: str, rest: str) -> str | None:
     is_participle = verb.endswith("ed") and len(verb) > 4 and verb not in _PARTICIPLES
     if is_participle or (verb in PASTS and verb not in _NO_ACTS):
         return None if verb.endswith("ed") and _PASSIVE.match(rest) else "I"
-    if is_gerund(verb) and (len(verb) > 5 or _GOING.match(lower)) and verb not in _GERUNDS and not _HEADING.match(rest):
+    if (
+        ": " not in rest
+        and is_gerund(verb)
+        and (len(verb) > 5 or _GOING.match(lower))
+        and verb not in _GERUNDS
+        and not _HEADING.match(rest)
+    ):
         return None if _FINITE.search(_OWNED.sub("", _NO_MORE.split(lower)[0])) else "I'm"
     return None

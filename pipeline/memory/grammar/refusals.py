@@ -1,8 +1,9 @@
 """Clauses that can be no memory: questions, doubts, opinions, and what leaves something unnamed."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, is_first
+from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, is_first, without_addition
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import HUMAN, OPINION_VERBS, UNNAMED_SUBJECTS
 from pipeline.memory.languages.english import english_words
@@ -53,13 +54,19 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
         return "part of another sentence"
     if not _names_subject(clause, has_antecedent=has_antecedent):
         return "subject not named"
-    if clause.subject.lower_ == "we" and any(map(_counts_or_relates, clause.head.children)):
+    if clause.subject.lower_ == "we" and (
+        any(map(_counts_or_relates, clause.head.children)) or any(map(_is_reciprocal, clause.tokens))
+    ):
         return "whom it counts or relates is not named"
     if any(map(_lacks_object, clause.tokens[:-1])):
         return "an object left out"
     if (unnamed := dangling(clause, has_antecedent=has_antecedent)) is not None:
         return f"{unnamed.text!r} is not named"
     return "its writer is not named" if not context.is_speech and any(map(is_first, clause.tokens)) else None
+
+
+def _is_reciprocal(token: "Token") -> bool:
+    return token.i > 0 and (token.nbor(-1).lower_, token.lower_) in (("each", "other"), ("one", "another"))
 
 
 def _counts_or_relates(complement: "Token") -> bool:
@@ -133,6 +140,23 @@ def _is_unsure(clause: Clause, words: set[str]) -> bool:
     return any(
         token.lower_ in _MODALS and token.lower_ not in ("would", "'d", "may") for token in auxiliaries(clause.head)
     ) or _is_opinion(clause)
+
+
+def without_doubt(clause: Clause) -> Clause:
+    """Return a clause without the part that is doubted: `I'm walking the Camino, maybe with dad`."""
+    doubt = next((token for token in clause.tokens if token.lower_ in _DOUBTS), None)
+    if doubt is None:
+        return clause
+    if doubt.i > clause.head.i:
+        shorter = without_addition(clause, doubt)
+        is_choice = shorter is not None and shorter.tokens[-1].nbor().lower_ == "or"
+        return clause if shorter is None or is_choice else shorter
+    begin = next((at for at, token in enumerate(clause.tokens) if token == clause.subject.left_edge), 0)
+    is_apart = begin > 1 and clause.tokens[begin - 1].text == "," and doubt == clause.tokens[0]
+    return replace(clause, tokens=clause.tokens[begin:]) if is_apart else clause
+
+
+_DOUBTS = frozenset({"maybe", "perhaps", "probably", "possibly"})
 
 
 def _rules(clause: Clause) -> bool:

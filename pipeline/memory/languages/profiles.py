@@ -25,7 +25,7 @@ from pathlib import Path
 from pipeline.memory.languages.english import english_words
 from pipeline.text.analyzer import detect_language as text_language
 from pipeline.text.analyzer import words as folded_words
-from pipeline.text.english_verbs import is_finite, is_third_person, word_set
+from pipeline.text.english_verbs import BASES, is_finite, is_third_person, word_set
 from pipeline.text.statement_words import has_change_word, relative_in_subject, says_number, says_time, tells_of_own
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 6, 300
@@ -39,6 +39,8 @@ _SCRIPTS = {"ja": re.compile("[\u3040-\u30ff]"), "zh": re.compile("[\u4e00-\u9ff
 _ENGLISH = english_words("common")
 _UNSURE = word_set("am min mit mi mine vi ho io eu ma ja me con no or")
 """Words of speakers of other languages that are also English, or units and names."""
+_SHARED = word_set("i in a me no or am as do so at on")
+"""Words of English that others have too."""
 _CODES = {"german": "de", "french": "fr", "spanish": "es"}
 _PROFILED = frozenset({"english", "catalan", *_CODES})
 QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf|\u304b\\W*$")
@@ -46,8 +48,8 @@ _DIGITS = re.compile(r"\d+")
 _COLON = re.compile("[:\uff1a]\\s*$")
 _FIGURE = re.compile(r"\d\d|\d\.? ?[^\W\d]{2,}")
 """A number of something, as opposed to the number of a room."""
-_SAYS_MORE = re.compile(r"(?!\w+: \d)[^\W_]+['\u2019 ]|\W*[^\W_]{6}")
-"""Several words, not `Fecha: 5 de marzo`."""
+_SAYS_MORE = re.compile(r"(?!\w+: \d)[^\W_]+['\u2019 ](?!\d+$)|\W*[^\W_]{6}")
+"""Several words or a long one, not `Fecha: 5 de marzo` or `Log 14`."""
 _PERSON = re.compile(
     r"\b(?:M|Mme|Mlle|Mr|Frau|Herrn?|Dr|Sra?|se\u00f1ora?|senhora?|signora?|Sig|[Pp]an[ia]?|mevrouw|meneer|dhr|mw)\.? "
     r"[^\W\d_a-z]\w|\w,? [^\W\d_a-z][^\W\d_]+ [^\W\d_a-z][^\W\d_]|\w(?:\u3055\u3093|\u6c0f)"
@@ -182,8 +184,10 @@ def _orders() -> re.Pattern[str]:
     return re.compile(rf"(?:^|[,;:.] ?|[\u3041-\uffdc])(?:(?:{_POLITE}|{always})\W+)*{answers}", re.IGNORECASE)
 
 
-def detect_language(text: str) -> LanguageProfile | None:
+def detect_language(text: str, expected: LanguageProfile | None = None) -> LanguageProfile | None:
     """Return the profile of a sentence's language; None for English.
+
+    `expected`: the language of the sentences before it, which decides between languages that it tells nothing of.
 
     >>> detect_language("Ich wohne in Berlin.") is not None, detect_language("I live in Berlin.")
     (True, None)
@@ -194,7 +198,7 @@ def detect_language(text: str) -> LanguageProfile | None:
         return None if written is None else profiles[written]
     words = [word.lower() for word in _WORD.findall(text)]
     if words and _LATIN.search(text) is None:
-        return _other(text)
+        return _other(text, expected)
     english = sum(word in _ENGLISH or is_third_person(word) for word in words)
     best = max((profiles["de"], profiles["fr"], profiles["es"]), key=lambda known: _likelihood(known, words, text))
     common = _common(best, words)
@@ -205,14 +209,14 @@ def detect_language(text: str) -> LanguageProfile | None:
         if english == 0 and code != "other" and (_names_speaker(profiles[code], text) or tells_of_own(text)):
             return profiles[code]
         if language not in _PROFILED:
-            return _other(text)
+            return _other(text, expected)
         is_best = common > 0 and _names_speaker(best, text)
         if common <= max(english, 1) and not is_best and _names_speaker(profiles["other"], text):
-            return _other(text)
+            return _other(text, expected)
     elif text_language(folded_words(text), text) not in _PROFILED and (
         profiles["other"].asks.match(text) or (2 * english <= len(words) and _names_speaker(profiles["other"], text))
     ):
-        return _other(text)  # `wat is de beste bakker in Gent`
+        return _other(text, expected)  # `wat is de beste bakker in Gent`
     is_foreign = is_accented or _names_speaker(best, text)
     return best if common > english or (0 < common == english and is_foreign) else None
 
@@ -220,12 +224,14 @@ def detect_language(text: str) -> LanguageProfile | None:
 def is_doubtful(text: str) -> bool:
     """Return whether a text has hardly a word by which it is English: `koffie is op`.
 
-    >>> is_doubtful("koffie is op"), is_doubtful("coffee is for us")
-    (True, False)
+    >>> is_doubtful("koffie is op"), is_doubtful("coffee is for us"), is_doubtful("vi bor i ett hus in Lund")
+    (True, False, True)
     """
     words = [word.lower() for word in _WORD.findall(text)]
     others = [word for word in words if word not in _ENGLISH]
-    return len(words) - len(others) <= 1 and not any(map(is_finite, others))
+    english = sum(word in _ENGLISH - _SHARED for word in words)
+    is_verbal = any(is_finite(word) or word in BASES for word in others)
+    return not is_verbal and (len(words) - len(others) <= 1 or english == 0)
 
 
 def asks_elsewhere(text: str) -> bool:
@@ -242,15 +248,16 @@ def _likelihood(profile: LanguageProfile, words: Iterable[str], text: str) -> tu
     return _common(profile, words), len(profile.own.findall(text))
 
 
-def _other(text: str) -> LanguageProfile:
+def _other(text: str, expected: LanguageProfile | None) -> LanguageProfile:
     """Return the profile in whose language a text says or asks most of its speaker, and hedges least."""
     plain = text.rstrip(_END)
 
-    def likelihood(profile: LanguageProfile) -> tuple[int, int, int]:
+    def likelihood(profile: LanguageProfile) -> tuple[int, int, int, bool]:
         said = len(profile.own.findall(plain)) + len(profile.asks.findall(plain))
         opening = profile.openings.match(plain)
         said += 2 * (opening is not None and len(opening[0]) >= _MIN_GREETING_CHARS)
-        return said, -len(profile.hedges.findall(plain)), len(profile.lasting.findall(plain))
+        doubts, lasts = len(profile.hedges.findall(plain)), len(profile.lasting.findall(plain))
+        return said, -doubts, lasts, profile is expected
 
     return max((_profiles()[code] for code in _other_codes()), key=likelihood)
 

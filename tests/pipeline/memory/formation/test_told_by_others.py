@@ -80,3 +80,50 @@ def test_names_and_numbers_after_a_colon_belong_to_the_statement(text: str, memo
 )
 def test_remarks_and_laughter_are_left_off(text: str, memories: list[str]) -> None:
     assert _memories(text) == memories
+
+
+@pytest.mark.parametrize(
+    ("text", "memories"),
+    [
+        ("Going to walk the Camino, maybe with dad if his hip allows.", ["User is going to walk the Camino"]),
+        ("maybe 30 min on the train, I commute from Kew to London.", ["User commutes from Kew to London"]),
+        ("I'll maybe move to Rome", []),
+        ("I live in Rome or maybe Milan", []),
+        ("We've known each other since we were 6", []),
+        ("we have another dog now", ["User has another dog now"]),
+    ],
+)
+def test_a_doubted_part_is_left_off_and_a_doubted_statement_forms_nothing(text: str, memories: list[str]) -> None:
+    assert _memories(text) == memories
+
+
+@pytest.mark.parametrize(
+    ("text", "memories"),
+    [
+        (
+            "From: Rosalind\nTo: Ellie\nSubject: Hi\n\nDarling Ellie,\nwe sold the boat in May.",
+            ["Rosalind sold the boat in May"],
+        ),
+        (
+            "Meeting with landlord 24/11: Mr. Castellano replaces the windows in spring.",
+            ["Mr. Castellano replaces the windows in spring"],
+        ),
+        (
+            "Retro notes sprint 31 (Ioana, Bence)\nDecision: we drop support for IE in January",
+            ["The team drops support for IE in January"],
+        ),
+        ("Just a heads up that we're moving to Rome in May", ["User is moving to Rome in May"]),
+    ],
+)
+def test_salutations_and_headings_form_nothing(text: str, memories: list[str]) -> None:
+    assert _memories(text) == memories
+
+
+def test_who_writes_to_parents_is_a_group() -> None:
+    mail = "From: Amara Nwosu\nTo: Class 4b\nSubject: Trip\n\nDear parents,\nWe leave at 8:15 from the main gate."
+    assert _memories(mail) == ["Amara Nwosu's team leaves at 8:15 from the main gate"]
+
+
+def test_a_sentence_that_shows_no_language_is_in_that_of_its_text() -> None:
+    said = "Hej! Vi har äntligen köpt huset i Lund, vi flyttar in 1 mars. Jag jobbar kvar på Ericsson."
+    assert _memories(said)[0] == "User: Vi har äntligen köpt huset i Lund, vi flyttar in 1 mars"
