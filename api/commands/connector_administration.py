@@ -10,16 +10,7 @@ from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError
 from pipeline.rows import SyncRunsRow
 from schemas.base import format_optional_timestamp
 from schemas.events import ConnectorChanged, SyncReported
-from schemas.http.extensions.connector_admin_bodies import (
-    ConnectorCheckResponse,
-    ConnectorOptionsBody,
-    ConnectorStatus,
-    ConnectorStatusesResponse,
-    CredentialRotationResponse,
-    ReconnectBody,
-    ReconnectResponse,
-    SyncRunProgress,
-)
+from schemas.http.extensions import connector_admin_bodies as bodies
 
 _KEYS: Mapping[str, frozenset[str]] = {
     "s3": frozenset({"accessKeyId", "secretAccessKey"}),
@@ -28,18 +19,18 @@ _KEYS: Mapping[str, frozenset[str]] = {
 """Names of the credentials of providers without authorization."""
 
 
-async def connector_statuses(state: AppState) -> ConnectorStatusesResponse:
+async def connector_statuses(state: AppState) -> bodies.ConnectorStatusesResponse:
     """Return the status of every connector, newest first, including pending and removed connectors."""
     connectors = state.connectors
     if connectors is None:
-        return ConnectorStatusesResponse(connectors=[], verification_tokens={})
-    return ConnectorStatusesResponse(
+        return bodies.ConnectorStatusesResponse(connectors=[], verification_tokens={})
+    return bodies.ConnectorStatusesResponse(
         connectors=[await _connector_status(connectors, row) for row in connectors.registry.catalog.connectors()],
         verification_tokens=dict(await connectors.verification_tokens()),
     )
 
 
-async def sync(state: AppState, id: str, *, full: bool) -> ConnectorStatus:  # noqa: A002 - as in the interface
+async def sync(state: AppState, id: str, *, full: bool) -> bodies.ConnectorStatus:  # noqa: A002 - as in the interface
     """Request a sync run; ConflictError while one is running."""
     connectors, row = _require_connector(state, id)
     if row.status != "active":
@@ -51,16 +42,18 @@ async def sync(state: AppState, id: str, *, full: bool) -> ConnectorStatus:  # n
     return await _connector_status(connectors, row)
 
 
-async def check(state: AppState, id: str) -> ConnectorCheckResponse:  # noqa: A002 - as in the interface
+async def check(state: AppState, id: str) -> bodies.ConnectorCheckResponse:  # noqa: A002 - as in the interface
     """Ask the provider whether a connector's credentials work now."""
     connectors, row = _require_connector(state, id)
     if row.status == "pending":
-        return ConnectorCheckResponse(ok=False, message="Nobody has authorized it yet. Follow its authorization link.")
+        return bodies.ConnectorCheckResponse(
+            ok=False, message="Nobody has authorized it yet. Follow its authorization link."
+        )
     fault = await connectors.find_fault(row)
-    return ConnectorCheckResponse(ok=fault is None, message=fault)
+    return bodies.ConnectorCheckResponse(ok=fault is None, message=fault)
 
 
-async def reconnect(state: AppState, id: str, body: ReconnectBody) -> ReconnectResponse:  # noqa: A002
+async def reconnect(state: AppState, id: str, body: bodies.ReconnectBody) -> bodies.ReconnectResponse:  # noqa: A002
     """Give a connector new credentials, or a link to authorize it anew; its documents stay."""
     connectors, row = _require_connector(state, id)
     secrets = body.model_dump(by_alias=True, exclude_none=True)
@@ -72,7 +65,7 @@ async def reconnect(state: AppState, id: str, body: ReconnectBody) -> ReconnectR
     if capabilities.requires_authorization:
         if secrets:
             raise BadRequestError(f"{row.provider} has no keys", "Leave them out, and follow the link of the answer.")
-        return ReconnectResponse(authorization_url=await connectors.create_authorization_link(row, None))
+        return bodies.ReconnectResponse(authorization_url=await connectors.create_authorization_link(row, None))
     expected = _KEYS.get(row.provider, frozenset())
     if secrets.keys() - ({"sessionToken"} if row.provider == "s3" else set()) != expected:
         hint = f"Send {' and '.join(sorted(expected))}." if expected else "It works without credentials."
@@ -81,10 +74,10 @@ async def reconnect(state: AppState, id: str, body: ReconnectBody) -> ReconnectR
         raise BadRequestError("The new credentials don't work", fault)
     await connectors.store_config_secrets(row.id, secrets)
     await connectors.registry.request_sync(row, "manual")
-    return ReconnectResponse(authorization_url=None)
+    return bodies.ReconnectResponse(authorization_url=None)
 
 
-async def set_schedule(state: AppState, id: str, hours: float | None) -> ConnectorStatus:  # noqa: A002
+async def set_schedule(state: AppState, id: str, hours: float | None) -> bodies.ConnectorStatus:  # noqa: A002
     """Set the interval between scheduled runs; None: the deployment's default."""
     connectors, row = _require_connector(state, id)
     seconds = None if hours is None else timedelta(hours=hours).total_seconds()
@@ -94,7 +87,7 @@ async def set_schedule(state: AppState, id: str, hours: float | None) -> Connect
     return await _connector_status(connectors, after or row)
 
 
-async def set_options(state: AppState, id: str, body: ConnectorOptionsBody) -> ConnectorStatus:  # noqa: A002
+async def set_options(state: AppState, id: str, body: bodies.ConnectorOptionsBody) -> bodies.ConnectorStatus:  # noqa: A002
     """Replace a GitHub connector's options, and list its repositories anew."""
     connectors, row = _require_connector(state, id)
     if row.provider != "github":
@@ -113,14 +106,14 @@ async def set_options(state: AppState, id: str, body: ConnectorOptionsBody) -> C
     return await _connector_status(connectors, after or row)
 
 
-async def rotate_credentials(state: AppState) -> CredentialRotationResponse:
+async def rotate_credentials(state: AppState) -> bodies.CredentialRotationResponse:
     """Re-encrypt every credential, and the secrets of standing questions, with the newest secret key."""
     if state.connectors is None and state.questions is None:
         raise ServiceUnavailableError("Not available on this deployment", "It has no connectors and no questions.")
     results = [] if state.connectors is None else [await state.connectors.rotate_credentials()]
     if state.questions is not None:
         results.append(await state.questions.rotate_keys())
-    return CredentialRotationResponse(
+    return bodies.CredentialRotationResponse(
         rotated=sum(count for count, _ in results), unreadable=[place for _, places in results for place in places]
     )
 
@@ -134,10 +127,10 @@ def _require_connector(state: AppState, id: str) -> tuple[ConnectorService, Conn
     return state.connectors, row
 
 
-async def _connector_status(connectors: ConnectorService, row: ConnectorChanged) -> ConnectorStatus:
+async def _connector_status(connectors: ConnectorService, row: ConnectorChanged) -> bodies.ConnectorStatus:
     runs = await connectors.registry.load_runs(row.id)
     owner = connectors.registry.catalog.namespace_of(row.incarnation)
-    return ConnectorStatus(
+    return bodies.ConnectorStatus(
         id=row.id,
         provider=row.provider,
         namespace=None if owner is None else owner.name,
@@ -151,12 +144,12 @@ async def _connector_status(connectors: ConnectorService, row: ConnectorChanged)
     )
 
 
-def _latest_run(runs: SyncRunsRow) -> SyncRunProgress | None:
+def _latest_run(runs: SyncRunsRow) -> bodies.SyncRunProgress | None:
     report = runs.active_run or (runs.runs[0] if runs.runs else None)
     if report is None:
         return None
-    same = {name: getattr(report, name) for name in SyncRunProgress.model_fields.keys() - {"id", "status"}}
-    return SyncRunProgress(**same, id=report.run_id, status=_run_status(report))
+    same = {name: getattr(report, name) for name in bodies.SyncRunProgress.model_fields.keys() - {"id", "status"}}
+    return bodies.SyncRunProgress(**same, id=report.run_id, status=_run_status(report))
 
 
 def _run_status(report: SyncReported) -> Literal["queued", "running", "completed", "failed"]:

@@ -21,15 +21,7 @@ from api.presenters.connector_presenter import connector_created_response, conne
 from schemas.base import format_timestamp
 from schemas.events import ConnectorChanged, SelectedItem
 from schemas.http.pagination import Pagination, paginate
-from schemas.http.v5.connector_bodies import (
-    ConnectorBody,
-    ConnectorCreated,
-    ConnectorPatch,
-    ConnectorResponse,
-    PickerLink,
-    SelectionBody,
-    split_config,
-)
+from schemas.http.v5 import connector_bodies as bodies
 from schemas.limits import MAX_CONNECTOR_DOCUMENTS
 
 AUTHORIZATION_TTL = timedelta(hours=1)
@@ -41,12 +33,14 @@ _CONFIG_DEFAULTS: Mapping[str, Mapping[str, str | float | bool]] = {
 """Defaults of a provider's config."""
 
 
-async def create(state: AppState, principal: Principal, namespace: str, body: ConnectorBody) -> ConnectorCreated:
+async def create(
+    state: AppState, principal: Principal, namespace: str, body: bodies.ConnectorBody
+) -> bodies.ConnectorCreated:
     """Create a connector; it is active at once, or after authorization."""
     connectors, capabilities = _require_capabilities(state, body.provider)
     fields = body.model_dump(by_alias=True, exclude_unset=True)
     redirect_url = _validate_redirect_url(fields.get("redirectUrl"))
-    config, secrets = split_config({**_CONFIG_DEFAULTS.get(body.provider, {}), **fields.get("config", {})})
+    config, secrets = bodies.split_config({**_CONFIG_DEFAULTS.get(body.provider, {}), **fields.get("config", {})})
     now = state.clock.now()
     row = ConnectorChanged(
         id=f"con_{uuid4().hex}",
@@ -74,7 +68,7 @@ async def create(state: AppState, principal: Principal, namespace: str, body: Co
 
 async def list_connectors(
     state: AppState, principal: Principal, *, namespace: str | None, provider: str | None, page: int, limit: int
-) -> tuple[list[ConnectorResponse], Pagination]:
+) -> tuple[list[bodies.ConnectorResponse], Pagination]:
     """Return a page of the active connectors that a key may read, newest first."""
     if state.connectors is None:
         return [], paginate(page, limit, 0)
@@ -90,7 +84,7 @@ async def list_connectors(
     return [await _connector_response(state, row) for row in shown], paginate(page, limit, len(rows))
 
 
-async def find_active(state: AppState, principal: Principal, id: str) -> ConnectorResponse | None:  # noqa: A002
+async def find_active(state: AppState, principal: Principal, id: str) -> bodies.ConnectorResponse | None:  # noqa: A002
     """Return an active connector that a key may read, whatever its namespace."""
     row = None if state.connectors is None else state.connectors.registry.catalog.connector(id)
     if row is None or not _is_listed(state, principal, row):
@@ -111,7 +105,7 @@ async def get(
     *,
     include: Collection[str],
     return_url: str | None,
-) -> ConnectorResponse:
+) -> bodies.ConnectorResponse:
     connectors, row = _require_connector(state, namespace, id)
     answer = await _connector_response(state, row, syncs="syncs" in include)
     if row.status == "pending" and principal.may("connect", namespace):
@@ -127,7 +121,7 @@ async def get(
     return answer
 
 
-async def update(state: AppState, namespace: str, id: str, body: ConnectorPatch) -> ConnectorResponse:  # noqa: A002
+async def update(state: AppState, namespace: str, id: str, body: bodies.ConnectorPatch) -> bodies.ConnectorResponse:  # noqa: A002
     """Change the selection or the document limit; a change starts a run."""
     connectors, row = _require_connector(state, namespace, id)
     capabilities = connectors.capabilities(row.provider)
@@ -174,7 +168,7 @@ async def delete(state: AppState, namespace: str, id: str, *, documents: bool) -
 
 
 def _resolve_selection(
-    row: ConnectorChanged, capabilities: ConnectorCapabilities | None, body: SelectionBody
+    row: ConnectorChanged, capabilities: ConnectorCapabilities | None, body: bodies.SelectionBody
 ) -> dict[str, tuple[SelectedItem, ...]]:
     """Validate a selection and add known names to its ids; the next run looks up the others."""
     selected: dict[str, list[str]] = body.model_dump(exclude_unset=True)
@@ -193,15 +187,17 @@ def _resolve_selection(
 
 async def _picker_link(
     connectors: ConnectorService, row: ConnectorChanged, return_url: str | None
-) -> PickerLink | None:
+) -> bodies.PickerLink | None:
     capabilities = connectors.capabilities(row.provider)
     if capabilities is None or not capabilities.selectable_kinds or row.status != "active":
         return None
     url, expires_at = await connectors.create_picker_link(row, return_url)
-    return PickerLink(url=url, expires_at=format_timestamp(expires_at))
+    return bodies.PickerLink(url=url, expires_at=format_timestamp(expires_at))
 
 
-async def _connector_response(state: AppState, row: ConnectorChanged, *, syncs: bool = False) -> ConnectorResponse:
+async def _connector_response(
+    state: AppState, row: ConnectorChanged, *, syncs: bool = False
+) -> bodies.ConnectorResponse:
     connectors = _require_connector_service(state)
     owner = state.catalog.namespace_of(row.incarnation)
     runs = await connectors.registry.load_runs(row.id)

@@ -14,23 +14,16 @@ from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError
 from schemas.address_secrets import is_masked, mask_secrets
 from schemas.base import format_timestamp
 from schemas.events import QuestionChanged, QuestionNotification
-from schemas.http.extensions.feed_bodies import (
-    DeadLettersBody,
-    QuestionBody,
-    QuestionCreated,
-    QuestionPatch,
-    QuestionResponse,
-    QuestionsResponse,
-    QuestionTried,
-    UndeliveredNotification,
-)
+from schemas.http.extensions import feed_bodies as bodies
 from schemas.limits import MAX_QUESTIONS
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - how a secret begins, none itself
 SECRET_BYTES: Final = 32
 
 
-async def create_question(state: AppState, namespace: str, body: QuestionBody, key: str) -> QuestionCreated:
+async def create_question(
+    state: AppState, namespace: str, body: bodies.QuestionBody, key: str
+) -> bodies.QuestionCreated:
     """Ask a question; memories formed from now on are matched."""
     questions = _require_service(state)
     await _require_receiver(questions, body.url)
@@ -56,10 +49,10 @@ async def create_question(state: AppState, namespace: str, body: QuestionBody, k
             updated_at=now,
         )
         await questions.registry.save(question)
-    return QuestionCreated(**_to_response(questions, question).model_dump(exclude_unset=True), secret=secret)
+    return bodies.QuestionCreated(**_to_response(questions, question).model_dump(exclude_unset=True), secret=secret)
 
 
-async def list_questions(state: AppState, namespace: str, *, with_paths: bool) -> QuestionsResponse:
+async def list_questions(state: AppState, namespace: str, *, with_paths: bool) -> bodies.QuestionsResponse:
     """List the questions of a namespace, oldest first.
 
     Paths of receivers are often secrets; only who may connect sees them.
@@ -70,10 +63,12 @@ async def list_questions(state: AppState, namespace: str, *, with_paths: bool) -
     shown = [_to_response(questions, question) for question in found]
     if not with_paths:
         shown = [question.model_copy(update={"url": _origin(question.url)}) for question in shown]
-    return QuestionsResponse(questions=shown)
+    return bodies.QuestionsResponse(questions=shown)
 
 
-async def change_question(state: AppState, namespace: str, id_: str, body: QuestionPatch, key: str) -> QuestionResponse:
+async def change_question(
+    state: AppState, namespace: str, id_: str, body: bodies.QuestionPatch, key: str
+) -> bodies.QuestionResponse:
     """Change a question; a changed receiver gets at once what the previous one did not accept.
 
     A question ends with the key that named its receiver.
@@ -94,7 +89,7 @@ async def change_question(state: AppState, namespace: str, id_: str, body: Quest
     return await _change(state, namespace, id_, name_receiver)
 
 
-async def rotate_secret(state: AppState, namespace: str, id_: str) -> QuestionCreated:
+async def rotate_secret(state: AppState, namespace: str, id_: str) -> bodies.QuestionCreated:
     """Sign with another secret from now on."""
     secret = _generate_secret()
 
@@ -103,10 +98,12 @@ async def rotate_secret(state: AppState, namespace: str, id_: str) -> QuestionCr
         return {"sealed_secret": _seal(questions, id_, secret, url)}
 
     response = await _change(state, namespace, id_, replace_secret)
-    return QuestionCreated(**response.model_dump(exclude_unset=True), secret=secret)
+    return bodies.QuestionCreated(**response.model_dump(exclude_unset=True), secret=secret)
 
 
-async def act_on_dead_letters(state: AppState, namespace: str, id_: str, body: DeadLettersBody) -> QuestionResponse:
+async def act_on_dead_letters(
+    state: AppState, namespace: str, id_: str, body: bodies.DeadLettersBody
+) -> bodies.QuestionResponse:
     """Deliver again what was given up, or discard it; the notifier does so within seconds."""
     action = {"dead_letter_action": body.action, "dead_letter_action_at": state.clock.now()}
     return await _change(state, namespace, id_, lambda *_: action)
@@ -127,16 +124,16 @@ async def delete_question(state: AppState, namespace: str, id_: str) -> None:
     )
 
 
-async def try_question(state: AppState, namespace: str, id_: str) -> QuestionTried:
+async def try_question(state: AppState, namespace: str, id_: str) -> bodies.QuestionTried:
     """Post a test to the receiver now."""
     questions, question = await _require_question(state, namespace, id_)
     error = await questions.send_test(question)
-    return QuestionTried(delivered=error is None, error=error)
+    return bodies.QuestionTried(delivered=error is None, error=error)
 
 
 async def _change(
     state: AppState, namespace: str, id_: str, change: Callable[[QuestionService, QuestionChanged], Mapping[str, Any]]
-) -> QuestionResponse:
+) -> bodies.QuestionResponse:
     async with state.settings_lock.acquire(f"questions/{namespace}"):
         questions, question = await _require_question(state, namespace, id_)
         changed = question.model_copy(update={**change(questions, question), "updated_at": state.clock.now()})
@@ -187,7 +184,7 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/…"
 
 
-def _to_response(questions: QuestionService, question: QuestionChanged) -> QuestionResponse:
+def _to_response(questions: QuestionService, question: QuestionChanged) -> bodies.QuestionResponse:
     report = questions.registry.report(question)
     obstacle = questions.obstacle(question)
     pending = report.pending[0] if report.pending else None
@@ -200,7 +197,7 @@ def _to_response(questions: QuestionService, question: QuestionChanged) -> Quest
     if obstacle is None and pending is not None and pending.retry_at is not None:
         given["retry_at"] = format_timestamp(pending.retry_at)
     status = "paused" if question.is_paused else "stopped" if obstacle else "failing" if error else "active"
-    return QuestionResponse(
+    return bodies.QuestionResponse(
         id=question.id,
         query=question.query,
         url=mask_secrets(question.url),
@@ -215,8 +212,8 @@ def _to_response(questions: QuestionService, question: QuestionChanged) -> Quest
     )
 
 
-def _to_undelivered(letter: QuestionNotification) -> UndeliveredNotification:
-    return UndeliveredNotification(
+def _to_undelivered(letter: QuestionNotification) -> bodies.UndeliveredNotification:
+    return bodies.UndeliveredNotification(
         id=letter.id,
         at=format_timestamp(letter.at),
         memories=list(letter.memories),

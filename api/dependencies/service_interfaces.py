@@ -11,17 +11,7 @@ from pipeline.question_registry import QuestionRegistry
 from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
 from pipeline.store.generations.replay_request import ReplayPlan, ReplayProgress, ReplayRequest
 from schemas.events import ConnectorChanged, QuestionChanged
-from schemas.http.extensions.explain_bodies import (
-    ExplainedAbsence,
-    ExplainedChunk,
-    ExplainedDocument,
-    ExplainedMemory,
-    ExplainedProfile,
-    ExplainedSearch,
-    ExplainMissingBody,
-    ExplainProfileBody,
-    ExplainSearchBody,
-)
+from schemas.http.extensions import explain_bodies as bodies
 from schemas.http.v5.memory_bodies import MemoryIncluded
 from schemas.http.v5.profile_bodies import Profile, ProfileBody
 from schemas.http.v5.search_bodies import SearchBody, SearchResponse
@@ -50,25 +40,25 @@ class RelatedMemoriesFunction(Protocol):
 class Explainer(Protocol):
     """Answers searches and profiles together with the reasons."""
 
-    async def search(self, namespace: NamespaceRow | None, body: ExplainSearchBody) -> ExplainedSearch:
+    async def search(self, namespace: NamespaceRow | None, body: bodies.ExplainSearchBody) -> bodies.ExplainedSearch:
         """None: a namespace that does not exist."""
 
-    async def missing(self, namespace: NamespaceRow | None, body: ExplainMissingBody) -> ExplainedAbsence:
+    async def missing(self, namespace: NamespaceRow | None, body: bodies.ExplainMissingBody) -> bodies.ExplainedAbsence:
         """Say why a document is not among the results of a search."""
 
     async def profile(
-        self, namespace: NamespaceRow | None, organization: OrganizationRow, body: ExplainProfileBody
-    ) -> ExplainedProfile: ...
+        self, namespace: NamespaceRow | None, organization: OrganizationRow, body: bodies.ExplainProfileBody
+    ) -> bodies.ExplainedProfile: ...
 
 
 class ProvenanceReader(Protocol):
     """Traces a row back to the log. NotFoundError when the namespace has no such row."""
 
-    async def document(self, namespace: NamespaceRow, id: str) -> ExplainedDocument: ...  # noqa: A002
+    async def document(self, namespace: NamespaceRow, id: str) -> bodies.ExplainedDocument: ...  # noqa: A002
 
-    async def chunk(self, namespace: NamespaceRow, id: str) -> ExplainedChunk: ...  # noqa: A002
+    async def chunk(self, namespace: NamespaceRow, id: str) -> bodies.ExplainedChunk: ...  # noqa: A002
 
-    async def memory(self, namespace: NamespaceRow, id: str) -> ExplainedMemory: ...  # noqa: A002
+    async def memory(self, namespace: NamespaceRow, id: str) -> bodies.ExplainedMemory: ...  # noqa: A002
 
 
 class FeedStream(Protocol):

@@ -15,16 +15,7 @@ from pipeline.stage import Record
 from pipeline.store import ShardedChunkTable, ShardedDocumentTable, ShardedMemoryTable
 from schemas.base import format_timestamp
 from schemas.events import DocumentSubmitted, Relation
-from schemas.http.extensions.explain_bodies import (
-    ExplainedChunk,
-    ExplainedDocument,
-    ExplainedMemory,
-    ExplainedRelation,
-    LogRecordResponse,
-    SourceDocument,
-    SupportingStatement,
-    TextSpan,
-)
+from schemas.http.extensions import explain_bodies as bodies
 from schemas.limits import MAX_RELATED_MEMORIES
 
 EVENT_NOT_FOUND_NOTE = (
@@ -44,7 +35,7 @@ class OriginTracer:
     event_locator: EventLocator
     embedder_name: str
 
-    async def document(self, namespace: NamespaceRow, id: str) -> ExplainedDocument:  # noqa: A002 - its own word
+    async def document(self, namespace: NamespaceRow, id: str) -> bodies.ExplainedDocument:  # noqa: A002 - its own word
         """The submissions of a document and their results. Raises NotFoundError."""
         row = (await self.documents.find_by_public_id(namespace.incarnations, [id])).get(id)
         if row is None:
@@ -62,7 +53,7 @@ class OriginTracer:
             events += await self._extraction_events(row, of_text, notes)
         chunks = (await self.chunks.get([row.key])).get(row.key, [])
         counts = await self.memories.count_by_document([row.key])
-        return ExplainedDocument(
+        return bodies.ExplainedDocument(
             document=_to_origin(row),
             status=row.status,
             characters=len(row.text or ""),
@@ -74,7 +65,7 @@ class OriginTracer:
             **resource_presenter.failure_fields(row),
         )
 
-    async def chunk(self, namespace: NamespaceRow, id: str) -> ExplainedChunk:  # noqa: A002
+    async def chunk(self, namespace: NamespaceRow, id: str) -> bodies.ExplainedChunk:  # noqa: A002
         """The passage in its document, and the events that made it; NotFoundError."""
         chunk = await self.chunks.find(namespace.incarnations, id)
         row = await self._find_document(chunk.document) if chunk is not None else None
@@ -86,7 +77,7 @@ class OriginTracer:
             notes.append(EVENT_NOT_FOUND_NOTE.format(what="its submission", most=MAX_SCANNED_RECORDS))
         events = [] if submission is None else [submission_log_event(submission)]
         events += await self._extraction_events(row, submission, notes)
-        return ExplainedChunk(
+        return bodies.ExplainedChunk(
             id=chunk.id,
             chunk=chunk.text,
             position=chunk.position,
@@ -98,7 +89,7 @@ class OriginTracer:
             **_without_none(heading=chunk.heading, page=chunk.page),
         )
 
-    async def memory(self, namespace: NamespaceRow, id: str) -> ExplainedMemory:  # noqa: A002
+    async def memory(self, namespace: NamespaceRow, id: str) -> bodies.ExplainedMemory:  # noqa: A002
         """The statements behind a memory and its relations. Raises NotFoundError."""
         rows = (await self.memories.get([id])).get(id, [])
         if not rows or rows[0].incarnation not in namespace.incarnations:
@@ -109,7 +100,7 @@ class OriginTracer:
         for provenance in provenance_of(row):
             source = next(iter(documents.get(provenance.document, [])), None)
             statements.append(await self._to_stated_by(row, provenance, source, notes))
-        return ExplainedMemory(
+        return bodies.ExplainedMemory(
             id=row.id,
             memory=row.text,
             version=row.version,
@@ -134,7 +125,7 @@ class OriginTracer:
 
     async def _extraction_events(
         self, row: DocumentRow, submission: Record[DocumentSubmitted] | None, notes: list[str]
-    ) -> list[LogRecordResponse]:
+    ) -> list[bodies.LogRecordResponse]:
         found = None if submission is None else await self.event_locator.extraction(row, submission)
         if found is None:
             notes.append(EVENT_NOT_FOUND_NOTE.format(what="the extraction of its text", most=MAX_SCANNED_RECORDS))
@@ -143,8 +134,8 @@ class OriginTracer:
 
     async def _to_stated_by(
         self, row: MemoryRow, statement: ProvenanceEntry, source: DocumentRow | None, notes: list[str]
-    ) -> SupportingStatement:
-        return SupportingStatement(
+    ) -> bodies.SupportingStatement:
+        return bodies.SupportingStatement(
             since=format_timestamp(statement.first_stated_at),
             at=format_timestamp(statement.effective_at),
             event_dates=list(statement.event_dates),
@@ -162,9 +153,9 @@ class OriginTracer:
 
     async def _statement_events(
         self, row: MemoryRow, statement: ProvenanceEntry, source: DocumentRow, notes: list[str]
-    ) -> list[LogRecordResponse]:
+    ) -> list[bodies.LogRecordResponse]:
         """The submissions whose text first and last stated it, and what was formed of them."""
-        events: list[LogRecordResponse] = []
+        events: list[bodies.LogRecordResponse] = []
         for seq in dict.fromkeys((statement.first_stated_seq, statement.seq)):
             submission = await self.event_locator.submission(source, seq)
             if submission is None:
@@ -186,7 +177,7 @@ class OriginTracer:
             events.append(to_log_event("memories", formed, extracted_by=by))
         return events
 
-    async def _forgetting_events(self, row: MemoryRow) -> list[LogRecordResponse]:
+    async def _forgetting_events(self, row: MemoryRow) -> list[bodies.LogRecordResponse]:
         found = [
             await self.event_locator.memory_forgetting(row.incarnation, row.id, provenance)
             for provenance in provenance_of(row)
@@ -196,7 +187,7 @@ class OriginTracer:
         }
         return list(events.values())
 
-    async def _explained_relations(self, namespace: NamespaceRow, row: MemoryRow) -> list[ExplainedRelation]:
+    async def _explained_relations(self, namespace: NamespaceRow, row: MemoryRow) -> list[bodies.ExplainedRelation]:
         index = await self.cache.open(namespace)
         near = (await index.related_memories([row.id], None, include_forgotten=True))[row.id]
         linked = {related.id for related in (*near.parents, *near.children, *near.siblings)}
@@ -214,7 +205,7 @@ class OriginTracer:
 
 def _incoming_relations(
     memory_id: str, memories: Mapping[str, MemoryRow], linked: Collection[str]
-) -> Iterable[ExplainedRelation]:
+) -> Iterable[bodies.ExplainedRelation]:
     for id_ in sorted(linked & memories.keys()):
         for relation in memories[id_].relations:
             if relation.target == memory_id:
@@ -223,9 +214,9 @@ def _incoming_relations(
 
 def _to_explained_relation(
     direction: str, relation: Relation, memory_id: str, other: MemoryRow | None
-) -> ExplainedRelation:
+) -> bodies.ExplainedRelation:
     known = {} if other is None else _version_state_fields(other)
-    return ExplainedRelation(
+    return bodies.ExplainedRelation(
         kind=relation.kind,
         direction=direction,
         id=memory_id,
@@ -244,8 +235,8 @@ def _version_state_fields(row: MemoryRow) -> dict[str, Any]:
     }
 
 
-def _to_origin(row: DocumentRow) -> SourceDocument:
-    return SourceDocument(
+def _to_origin(row: DocumentRow) -> bodies.SourceDocument:
+    return bodies.SourceDocument(
         id=row.id,
         title=resource_presenter.display_title(row),
         type=row.type,
@@ -255,19 +246,19 @@ def _to_origin(row: DocumentRow) -> SourceDocument:
     )
 
 
-def _chunk_span(chunk: ChunkRow, row: DocumentRow) -> TextSpan:
+def _chunk_span(chunk: ChunkRow, row: DocumentRow) -> bodies.TextSpan:
     same = row.text is not None and row.text_seq == chunk.seq
     text = row.text[chunk.start : chunk.end] if row.text is not None and same else chunk.text
-    return TextSpan(start=chunk.start, end=chunk.end, text=text)
+    return bodies.TextSpan(start=chunk.start, end=chunk.end, text=text)
 
 
-def _statement_span(statement: ProvenanceEntry, source: DocumentRow, notes: list[str]) -> TextSpan | None:
+def _statement_span(statement: ProvenanceEntry, source: DocumentRow, notes: list[str]) -> bodies.TextSpan | None:
     if statement.start is None or statement.end is None or source.text is None:
         return None
     if source.text_seq != statement.seq:
         notes.append(OLDER_TEXT_NOTE)
         return None
-    return TextSpan(start=statement.start, end=statement.end, text=source.text[statement.start : statement.end])
+    return bodies.TextSpan(start=statement.start, end=statement.end, text=source.text[statement.start : statement.end])
 
 
 def _format_optional(moment: datetime | None) -> str | None:

@@ -29,22 +29,7 @@ from pipeline.rows import DocumentRow, NamespaceRow, OrganizationRow, RowKind
 from pipeline.store import ShardedDocumentTable
 from pipeline.text.query_highlights import matching_spans
 from schemas.base import format_timestamp
-from schemas.http.extensions import explain_bodies
-from schemas.http.extensions.explain_bodies import (
-    AsOfLimitations,
-    ExplainedAbsence,
-    ExplainedFact,
-    ExplainedProfile,
-    ExplainedProfileSections,
-    ExplainedResult,
-    ExplainedSearch,
-    ExplainMissingBody,
-    ExplainProfileBody,
-    ExplainSearchBody,
-    ScoreExplanationResponse,
-    SimilarityScale,
-    TextRange,
-)
+from schemas.http.extensions import explain_bodies as bodies
 from schemas.http.v5.search_bodies import SearchResult
 
 FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
@@ -100,15 +85,15 @@ class QueryExplainer:
     clock: Clock
     documents: ShardedDocumentTable
 
-    async def search(self, namespace: NamespaceRow | None, body: ExplainSearchBody) -> ExplainedSearch:
+    async def search(self, namespace: NamespaceRow | None, body: bodies.ExplainSearchBody) -> bodies.ExplainedSearch:
         """Return the results of the search, each with its score contributions."""
         started, unseen = perf_counter(), NOTHING_OMITTED
-        results: list[ExplainedResult] = []
+        results: list[bodies.ExplainedResult] = []
         if namespace is not None:
             found, unseen = await self._search(namespace, body)
             pairs = zip(found.hits, found.results, strict=True)
             results = [_to_explained_result(body.query, hit, result) for hit, result in pairs]
-        return ExplainedSearch(
+        return bodies.ExplainedSearch(
             results=results,
             search_time=elapsed_milliseconds(started),
             embedder=self.models.embedder.name,
@@ -116,7 +101,7 @@ class QueryExplainer:
             **_as_of_fields(self._resolve_as_of(body.as_of), unseen),
         )
 
-    async def missing(self, namespace: NamespaceRow | None, body: ExplainMissingBody) -> ExplainedAbsence:
+    async def missing(self, namespace: NamespaceRow | None, body: bodies.ExplainMissingBody) -> bodies.ExplainedAbsence:
         """Return the reasons why a document is not among the results of a search."""
         incarnations = () if namespace is None else namespace.incarnations
         row = (await self.documents.find_by_public_id(incarnations, [body.document])).get(body.document)
@@ -132,7 +117,7 @@ class QueryExplainer:
             is_found = any(hit.document.key == row.key for hit in found.hits)
             hit = None if best is None else best[0]
             causes = [found_cause()] if is_found else causes + score_causes(body, hit, rank, is_kind_asked_for)
-        return ExplainedAbsence(
+        return bodies.ExplainedAbsence(
             document=body.document,
             causes=causes,
             threshold=body.threshold,
@@ -144,7 +129,7 @@ class QueryExplainer:
         )
 
     async def _best_of(
-        self, namespace: NamespaceRow, body: ExplainSearchBody, row: DocumentRow
+        self, namespace: NamespaceRow, body: bodies.ExplainSearchBody, row: DocumentRow
     ) -> tuple[tuple[Hit, SearchResult] | None, bool]:
         """Return the best hit of a document, of any kind, and whether one is of a requested kind."""
         alone = body.model_copy(update={"search_mode": "hybrid"})
@@ -153,13 +138,13 @@ class QueryExplainer:
         asked_for = [pair for pair in pairs if body.search_mode in ("hybrid", _MODES[pair[0].kind])]
         return next(iter(asked_for or pairs), None), bool(asked_for)
 
-    async def _rank_of(self, namespace: NamespaceRow, body: ExplainSearchBody, row: DocumentRow) -> int | None:
+    async def _rank_of(self, namespace: NamespaceRow, body: bodies.ExplainSearchBody, row: DocumentRow) -> int | None:
         """Return the rank of a document's best hit, from 0; None beyond the ranked hits."""
         found, _ = await self._search(namespace, body)
         return next((place for place, hit in enumerate(found.hits) if hit.document.key == row.key), None)
 
     async def _search(
-        self, namespace: NamespaceRow, body: ExplainSearchBody, documents: tuple[str, ...] | None = None
+        self, namespace: NamespaceRow, body: bodies.ExplainSearchBody, documents: tuple[str, ...] | None = None
     ) -> tuple[SearchOutcome, OmittedCounts]:
         moment = self._resolve_as_of(body.as_of)
         if moment is None:
@@ -168,13 +153,13 @@ class QueryExplainer:
         asked = SearchContext(namespace.incarnations[0], moment.date(), explain=True, documents=documents)
         return await search_index(index, self.models, body, asked), index.omitted
 
-    def _scale(self) -> SimilarityScale:
+    def _scale(self) -> bodies.SimilarityScale:
         scale = calibration_for(self.models.embedder.name)
-        return SimilarityScale(midpoint=scale.midpoint, width=scale.width)
+        return bodies.SimilarityScale(midpoint=scale.midpoint, width=scale.width)
 
     async def profile(
-        self, namespace: NamespaceRow | None, organization: OrganizationRow, body: ExplainProfileBody
-    ) -> ExplainedProfile:
+        self, namespace: NamespaceRow | None, organization: OrganizationRow, body: bodies.ExplainProfileBody
+    ) -> bodies.ExplainedProfile:
         moment, unseen, snapshot = self._resolve_as_of(body.as_of), NOTHING_OMITTED, ProfileSnapshot()
         if namespace is not None and moment is None:
             snapshot = await self.profiling.snapshot(namespace, organization, body.filter)
@@ -183,12 +168,12 @@ class QueryExplainer:
             definitions, unseen = effective_buckets(namespace, organization), index.omitted
             snapshot = await self.profiling.snapshot_at(index, definitions, body.filter, moment)
         names = body.buckets if body.buckets is not None else snapshot.buckets
-        portrait = ExplainedProfileSections(
+        portrait = bodies.ExplainedProfileSections(
             static=_to_explained_facts(snapshot.static),
             dynamic=_to_explained_facts(snapshot.dynamic),
             buckets={name: _to_explained_facts(snapshot.buckets.get(name, ())) for name in names},
         )
-        return ExplainedProfile(profile=portrait, **_as_of_fields(moment, unseen))
+        return bodies.ExplainedProfile(profile=portrait, **_as_of_fields(moment, unseen))
 
     def _resolve_as_of(self, as_of: datetime | None) -> datetime | None:
         """Limit a moment to the present."""
@@ -211,32 +196,35 @@ def _as_of_fields(moment: datetime | None, omitted: OmittedCounts) -> dict[str, 
         says.append(CHANGED_DOCUMENTS_NOTE.format(count=omitted.changed_documents))
     if omitted.hidden_memories:
         says.append(HIDDEN_MEMORIES_NOTE.format(count=omitted.hidden_memories))
-    limits = AsOfLimitations(
+    limits = bodies.AsOfLimitations(
         changed_documents=omitted.changed_documents, withheld_memories=omitted.hidden_memories, notes=says
     )
     return {"as_of": format_timestamp(moment), "limitations": limits}
 
 
-def _to_explained_facts(facts: Sequence[ProfileEntry]) -> list[ExplainedFact]:
-    return [ExplainedFact(id=fact.id, memory=fact.text, memories=list(fact.memory_ids or (fact.id,))) for fact in facts]
+def _to_explained_facts(facts: Sequence[ProfileEntry]) -> list[bodies.ExplainedFact]:
+    return [
+        bodies.ExplainedFact(id=fact.id, memory=fact.text, memories=list(fact.memory_ids or (fact.id,)))
+        for fact in facts
+    ]
 
 
-def _to_explained_result(query: str, hit: Hit, result: SearchResult) -> ExplainedResult:
+def _to_explained_result(query: str, hit: Hit, result: SearchResult) -> bodies.ExplainedResult:
     given = {name: getattr(result, name) for name in result.model_fields_set}
-    highlights = [TextRange(start=start, end=end) for start, end in matching_spans(query[:MAX_QUERY_CHARS], hit.text)]
-    return ExplainedResult(**given, explanation=_to_why(hit), highlights=highlights)
+    highlights = [
+        bodies.TextRange(start=start, end=end) for start, end in matching_spans(query[:MAX_QUERY_CHARS], hit.text)
+    ]
+    return bodies.ExplainedResult(**given, explanation=_to_why(hit), highlights=highlights)
 
 
-def _to_why(hit: Hit) -> ScoreExplanationResponse:
+def _to_why(hit: Hit) -> bodies.ScoreExplanationResponse:
     parts = [
-        explain_bodies.ScoreContributionResponse(
-            signal=name, score=round(score, 4), description=FACTOR_DESCRIPTIONS[name]
-        )
+        bodies.ScoreContributionResponse(signal=name, score=round(score, 4), description=FACTOR_DESCRIPTIONS[name])
         for name, score in (hit.explanation or {}).items()
         if score
     ]
     place = {"position": hit.position, "start": hit.start, "end": hit.end} if hit.kind == "chunk" else {}
     document = {"document": hit.document.id} if hit.document.id else {}
-    return ScoreExplanationResponse(
+    return bodies.ScoreExplanationResponse(
         kind=hit.kind, raw_score=round(hit.raw_score, 4), contributions=parts, **document, **place
     )

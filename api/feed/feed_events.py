@@ -11,15 +11,7 @@ from pipeline.stage import Record
 from pipeline.store import SettingsCatalog
 from schemas.base import ResponseBody, format_timestamp
 from schemas.events import DocumentExtracted, DocumentSubmitted, MemoriesForgotten, MemoriesFormed
-from schemas.http.extensions.feed_bodies import (
-    CreatedMemory,
-    DocumentFeedEvent,
-    FeedEventName,
-    ForgottenMemory,
-    MemoriesForgottenEvent,
-    MemoriesFormedEvent,
-    ReplacedMemory,
-)
+from schemas.http.extensions import feed_bodies as bodies
 
 Row = TypeVar("Row")
 Row_co = TypeVar("Row_co", covariant=True)
@@ -45,7 +37,7 @@ class FeedTables:
 class FeedEvent:
     """Event of a feed without its place in it."""
 
-    name: FeedEventName
+    name: bodies.FeedEventName
     data: ResponseBody
 
 
@@ -58,7 +50,7 @@ async def _submitted(record: Record[DocumentSubmitted], _: FeedTables) -> FeedEv
     event = record.event
     if record.redriven:
         return None  # it was sent when it was submitted
-    data = DocumentFeedEvent(id=event.id, at=format_timestamp(event.at))
+    data = bodies.DocumentFeedEvent(id=event.id, at=format_timestamp(event.at))
     if event.operation == "delete":
         return FeedEvent("document.deleted", data)
     return FeedEvent("document.queued" if touches_content(event) else "document.updated", data)
@@ -72,7 +64,7 @@ async def _extracted(record: Record[DocumentExtracted], tables: FeedTables) -> F
     title = event.title if is_there else None  # the words of a deleted document are not sent
     at = format_timestamp(event.at)
     return FeedEvent(
-        "document.extracted", DocumentFeedEvent(id=event.id, at=at, type=event.type, **_given(title=title))
+        "document.extracted", bodies.DocumentFeedEvent(id=event.id, at=at, type=event.type, **_given(title=title))
     )
 
 
@@ -83,7 +75,7 @@ async def _processed(record: Record[DocumentSubmitted], tables: FeedTables) -> F
     row = _first(await tables.documents.get({event.document}), event.document)
     if row is None or row.content_seq > record.offset or row.status not in ("done", "failed"):
         return None  # deleted, or sent with the newer content
-    data = DocumentFeedEvent(id=row.id, at=format_timestamp(row.updated_at), **_given(error=row.error))
+    data = bodies.DocumentFeedEvent(id=row.id, at=format_timestamp(row.updated_at), **_given(error=row.error))
     return FeedEvent("document.done" if row.status == "done" else "document.failed", data)
 
 
@@ -94,7 +86,7 @@ async def _formed(record: Record[MemoriesFormed], tables: FeedTables) -> FeedEve
     document = _first(await tables.documents.get({event.document}), event.document)
     if not created or document is None:
         return None
-    data = MemoriesFormedEvent(
+    data = bodies.MemoriesFormedEvent(
         document=document.id,
         at=format_timestamp(event.at),
         created=[_to_created(row) for row in created],
@@ -109,8 +101,8 @@ async def _forgotten(record: Record[MemoriesForgotten], tables: FeedTables) -> F
     known = [row for id_ in event.ids if (row := _first(rows, id_)) is not None]
     if not known:
         return None
-    forgotten = [ForgottenMemory(id=row.id, memory=row.text) for row in known]
-    data = MemoriesForgottenEvent(at=format_timestamp(event.at), reason=event.reason, forgotten=forgotten)
+    forgotten = [bodies.ForgottenMemory(id=row.id, memory=row.text) for row in known]
+    data = bodies.MemoriesForgottenEvent(at=format_timestamp(event.at), reason=event.reason, forgotten=forgotten)
     return FeedEvent("memories.restored" if event.restores else "memories.forgotten", data)
 
 
@@ -129,15 +121,15 @@ def is_new(row: MemoryRow, event: MemoriesFormed) -> bool:
     return first is not None and (first.document, first.first_stated_seq) == (event.document, event.seq)
 
 
-async def find_replaced(created: Sequence[MemoryRow], memories: RowTable[MemoryRow]) -> list[ReplacedMemory]:
+async def find_replaced(created: Sequence[MemoryRow], memories: RowTable[MemoryRow]) -> list[bodies.ReplacedMemory]:
     targets = {relation.target: row.id for row in created for relation in row.relations if relation.kind == "updates"}
     rows = await memories.get(targets.keys())
     replaced = [row for id_ in targets if (row := _first(rows, id_)) is not None and not row.is_latest]
-    return [ReplacedMemory(id=row.id, memory=row.text, replaced_by=targets[row.id]) for row in replaced]
+    return [bodies.ReplacedMemory(id=row.id, memory=row.text, replaced_by=targets[row.id]) for row in replaced]
 
 
-def _to_created(row: MemoryRow) -> CreatedMemory:
-    return CreatedMemory(
+def _to_created(row: MemoryRow) -> bodies.CreatedMemory:
+    return bodies.CreatedMemory(
         id=row.id,
         memory=row.text,
         version=row.version,

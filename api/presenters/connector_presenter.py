@@ -4,28 +4,17 @@ from api.dependencies.service_interfaces import ConnectorCapabilities
 from pipeline.rows import SyncRunsRow
 from schemas.base import format_optional_timestamp, format_timestamp
 from schemas.events import ConnectorChanged, SyncItemFailure, SyncReported
-from schemas.http.v5.connector_bodies import (
-    Authorization,
-    Capabilities,
-    ConnectorCreated,
-    ConnectorResponse,
-    ConnectorSystem,
-    SelectedItemResponse,
-    SyncItemFailureResponse,
-    SyncRun,
-    SyncRunSummary,
-    SyncRunSystem,
-)
+from schemas.http.v5 import connector_bodies as bodies
 from schemas.limits import MAX_SYNCS_SHOWN
 
 
-def connector_created_response(row: ConnectorChanged, url: str | None) -> ConnectorCreated:
+def connector_created_response(row: ConnectorChanged, url: str | None) -> bodies.ConnectorCreated:
     """Present a new connector, with the authorization link if it needs one."""
     authorization = None
     if url is not None and row.authorization_expires_at is not None:
         expires_at = format_timestamp(row.authorization_expires_at)
-        authorization = Authorization(url=url, expires_at=expires_at)
-    return ConnectorCreated(id=row.id, authorization=authorization)
+        authorization = bodies.Authorization(url=url, expires_at=expires_at)
+    return bodies.ConnectorCreated(id=row.id, authorization=authorization)
 
 
 def connector_response(
@@ -35,16 +24,16 @@ def connector_response(
     runs: SyncRunsRow,
     *,
     include_syncs: bool,
-) -> ConnectorResponse:
+) -> bodies.ConnectorResponse:
     """Present a connector; `include_syncs`: with its newest runs."""
     latest = runs.runs[0] if runs.runs else None
     shown = {"syncs": [sync_run(run) for run in runs.runs[:MAX_SYNCS_SHOWN]]} if include_syncs else {}
-    return ConnectorResponse(
+    return bodies.ConnectorResponse(
         id=row.id,
         provider=row.provider,
         namespace=namespace,
         account=row.account.name if row.account else None,
-        capabilities=Capabilities(
+        capabilities=bodies.Capabilities(
             selectable=bool(capabilities and capabilities.selectable_kinds),
             webhooks=bool(capabilities and capabilities.supports_webhooks),
         ),
@@ -52,13 +41,13 @@ def connector_response(
         selection=None
         if row.selection is None
         else {
-            kind: [SelectedItemResponse(id=choice.id, name=choice.name or choice.id) for choice in choices]
+            kind: [bodies.SelectedItemResponse(id=choice.id, name=choice.name or choice.id) for choice in choices]
             for kind, choices in row.selection.items()
         },
         document_limit=row.document_limit,
         document_count=latest.documents if latest else 0,
         latest_run=sync_run_summary(latest) if latest else None,
-        system=ConnectorSystem(
+        system=bodies.ConnectorSystem(
             status="pending_authorization" if row.status == "pending" else "active",
             created_at=format_timestamp(row.created_at),
             last_successful_sync_at=format_optional_timestamp(runs.succeeded_at),
@@ -67,15 +56,17 @@ def connector_response(
     )
 
 
-def sync_run_summary(report: SyncReported) -> SyncRunSummary:
-    return SyncRunSummary(error_code=report.error_code, error=report.error, system=SyncRunSystem.model_validate(report))
+def sync_run_summary(report: SyncReported) -> bodies.SyncRunSummary:
+    return bodies.SyncRunSummary(
+        error_code=report.error_code, error=report.error, system=bodies.SyncRunSystem.model_validate(report)
+    )
 
 
-def sync_run(report: SyncReported) -> SyncRun:
-    return SyncRun(
+def sync_run(report: SyncReported) -> bodies.SyncRun:
+    return bodies.SyncRun(
         error_code=report.error_code,
         error=report.error,
-        system=SyncRunSystem.model_validate(report),
+        system=bodies.SyncRunSystem.model_validate(report),
         id=report.run_id,
         trigger=report.trigger,
         items_processed=report.processed,
@@ -84,8 +75,8 @@ def sync_run(report: SyncReported) -> SyncRun:
     )
 
 
-def _item_failure(failed: SyncItemFailure) -> SyncItemFailureResponse:
-    return SyncItemFailureResponse(
+def _item_failure(failed: SyncItemFailure) -> bodies.SyncItemFailureResponse:
+    return bodies.SyncItemFailureResponse(
         document_id=failed.document,
         title=failed.title,
         error_code=failed.code,

@@ -15,17 +15,7 @@ from pipeline.bus.records import DEAD_LETTER_HEADERS, DeadLetter
 from pipeline.store.lancedb.table_size import sum_sizes
 from schemas.base import format_timestamp
 from schemas.events import OrganizationChanged, SettingsChanged
-from schemas.http.extensions.operations_bodies import (
-    DeadLetterResponse,
-    DeadLetterSummary,
-    DelayedDocument,
-    DiskUsage,
-    FailedDocument,
-    HealthIssueResponse,
-    SearchSpeed,
-    StageLag,
-    StatusResponse,
-)
+from schemas.http.extensions import operations_bodies as bodies
 from schemas.http.extensions.replay_bodies import ReplayProgressResponse
 from schemas.limits import MAX_BUCKETS
 from schemas.topics import ALL_TOPICS
@@ -39,7 +29,7 @@ STATUS_PREVIEW_SIZE = 5
 _MILLISECONDS = 1000
 
 
-async def service_status(state: AppState) -> StatusResponse:
+async def service_status(state: AppState) -> bodies.StatusResponse:
     """Collect counts, lag, health issues, failures and disk usage."""
     documents: Counter[str] = Counter()
     for (incarnation, name), count in (await state.documents.count_by_status()).items():
@@ -51,17 +41,19 @@ async def service_status(state: AppState) -> StatusResponse:
         lag[group] += count
     health_issues = await state.health.health_issues()
     delayed = await delayed_documents(state)
-    return StatusResponse(
+    return bodies.StatusResponse(
         version=version("recollect"),
         bus=snapshot.bus_description,
-        health_issues=[HealthIssueResponse(part=issue.component, reason=issue.reason) for issue in health_issues],
+        health_issues=[
+            bodies.HealthIssueResponse(part=issue.component, reason=issue.reason) for issue in health_issues
+        ],
         namespaces=state.catalog.count(),
         documents=dict(sorted(documents.items())),
         chunks=snapshot.tables["chunks"].rows,
         memories=snapshot.tables["memories"].rows,
         lag=dict(lag),
         stages=[
-            StageLag(stage=group.removeprefix("recollect."), topic=topic, lag=count)
+            bodies.StageLag(stage=group.removeprefix("recollect."), topic=topic, lag=count)
             for (group, topic), count in sorted(snapshot.lag.items())
         ],
         dead_letters=await _dead_letter_counts(require_dead_letter_queue(state)),
@@ -70,7 +62,7 @@ async def service_status(state: AppState) -> StatusResponse:
         delayed_count=len(delayed),
         searches=search_speed(state.metrics.search_buckets()),
         replay=await _running_replay(state),
-        disk=DiskUsage(
+        disk=bodies.DiskUsage(
             tables=sum_sizes(snapshot.tables.values()).bytes, log=snapshot.log_bytes, free=snapshot.disk_free_bytes
         ),
     )
@@ -95,13 +87,13 @@ def require_dead_letter_queue(state: AppState) -> Bus:
     return state.dead_letters
 
 
-async def failed_documents(state: AppState) -> list[FailedDocument]:
+async def failed_documents(state: AppState) -> list[bodies.FailedDocument]:
     """List documents that could not be parsed, in existing namespaces."""
     rows = [
         (state.catalog.namespace_of(row.incarnation), row) for row in await state.documents.failed(MAX_DOCUMENTS_SHOWN)
     ]
     return [
-        FailedDocument(
+        bodies.FailedDocument(
             namespace=owner.name,
             id=row.id,
             title=display_title(row),
@@ -113,20 +105,20 @@ async def failed_documents(state: AppState) -> list[FailedDocument]:
     ]
 
 
-async def delayed_documents(state: AppState) -> list[DelayedDocument]:
+async def delayed_documents(state: AppState) -> list[bodies.DelayedDocument]:
     """List documents with delayed extraction, in existing namespaces; at most MAX_DOCUMENTS_SHOWN."""
     rows = [
         (state.catalog.namespace_of(row.incarnation), row)
         for row in await state.documents.awaiting_extraction(MAX_DOCUMENTS_SHOWN)
     ]
     return [
-        DelayedDocument(namespace=owner.name, id=row.id, error=row.extraction_error or "no reason was given")
+        bodies.DelayedDocument(namespace=owner.name, id=row.id, error=row.extraction_error or "no reason was given")
         for owner, row in rows
         if owner is not None
     ]
 
 
-async def get_dead_letter(state: AppState, id: str) -> DeadLetterResponse:  # noqa: A002 - a letter's own word
+async def get_dead_letter(state: AppState, id: str) -> bodies.DeadLetterResponse:  # noqa: A002 - a letter's own word
     """Return a dead letter with headers and payload; NotFoundError if it does not exist any more."""
     topic = id.partition("/")[0].removesuffix(".dlq")
     letters = await require_dead_letter_queue(state).dead_letters(topic, MAX_DEAD_LETTERS_SCANNED)
@@ -138,7 +130,7 @@ async def get_dead_letter(state: AppState, id: str) -> DeadLetterResponse:  # no
         payload, encoding = value.decode(), "utf-8"
     except UnicodeDecodeError:
         payload, encoding = b64encode(value).decode(), "base64"
-    return DeadLetterResponse(
+    return bodies.DeadLetterResponse(
         **dead_letter_summary(letter).model_dump(),
         headers={
             name: _escape_surrogates(text)
@@ -164,10 +156,10 @@ def _escape_surrogates(text: str) -> str:
     return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
-def dead_letter_summary(letter: DeadLetter) -> DeadLetterSummary:
+def dead_letter_summary(letter: DeadLetter) -> bodies.DeadLetterSummary:
     """Present a dead letter without its payload."""
     topic, partition, offset = letter.origin
-    return DeadLetterSummary(
+    return bodies.DeadLetterSummary(
         id=letter.id,
         topic=topic,
         partition=partition,
@@ -206,11 +198,11 @@ async def _publish_organization_buckets(state: AppState, buckets: dict[str, str]
     await state.settings_lock.publish(state.publisher, [("organization", SettingsChanged(change=change))])
 
 
-def search_speed(buckets: Mapping[float, int]) -> SearchSpeed:
+def search_speed(buckets: Mapping[float, int]) -> bodies.SearchSpeed:
     """Present how long searches took; `buckets`: cumulative counts by upper bound in seconds."""
     bounds = sorted(buckets)
     cumulative = [buckets[bound] for bound in bounds]
-    return SearchSpeed(
+    return bodies.SearchSpeed(
         count=cumulative[-1],
         median=_quantile(0.5, bounds, cumulative),
         p99=_quantile(0.99, bounds, cumulative),

@@ -30,16 +30,8 @@ from pipeline.rows import MemoryRow, NamespaceRow, RowKind
 from pipeline.text.event_dates import event_metadata
 from pipeline.text.page_breaks import PAGED_TYPES, page_metadata
 from schemas.base import format_timestamp
+from schemas.http.v5 import search_bodies as bodies
 from schemas.http.v5.memory_bodies import DocumentRef, DocumentRefSystem, RelatedMemory, RelatedSystem
-from schemas.http.v5.search_bodies import (
-    SearchBody,
-    SearchIncluded,
-    SearchMode,
-    SearchRelated,
-    SearchResponse,
-    SearchResult,
-    SearchSystem,
-)
 from schemas.limits import MAX_FORGET_IDS
 
 RERANK_DEPTH = 50
@@ -48,7 +40,11 @@ _TIMESTAMP_CACHE_SIZE = 4_096
 """Times lately shown: those of what came together are the same."""
 SEMANTIC_DELETE_THRESHOLD = 0.03
 """Minimum similarity of candidates for semantic deletion."""
-_KINDS: Mapping[SearchMode, tuple[RowKind, ...]] = {"hybrid": ALL_KINDS, "memories": ("memory",), "chunks": ("chunk",)}
+_KINDS: Mapping[bodies.SearchMode, tuple[RowKind, ...]] = {
+    "hybrid": ALL_KINDS,
+    "memories": ("memory",),
+    "chunks": ("chunk",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +74,14 @@ class SearchOutcome:
     """The results of a question, each of the hit at the same place."""
 
     hits: list[Hit]
-    results: list[SearchResult]
+    results: list[bodies.SearchResult]
 
 
 class NamespaceSearch(Protocol):
     async def __call__(
         self,
         namespace: NamespaceRow,
-        body: SearchBody,
+        body: bodies.SearchBody,
         *,
         explain: bool = False,
         documents: tuple[str, ...] | None = None,
@@ -93,12 +89,16 @@ class NamespaceSearch(Protocol):
 
 
 async def answer_search(
-    run_search: NamespaceSearch, namespace: NamespaceRow, body: SearchBody, *, documents: tuple[str, ...] | None = None
-) -> SearchResponse:
+    run_search: NamespaceSearch,
+    namespace: NamespaceRow,
+    body: bodies.SearchBody,
+    *,
+    documents: tuple[str, ...] | None = None,
+) -> bodies.SearchResponse:
     """Return the results of a search in an existing namespace, best first."""
     started = perf_counter()
     found = await run_search(namespace, body, documents=documents)
-    return SearchResponse(results=found.results, search_time=elapsed_milliseconds(started))
+    return bodies.SearchResponse(results=found.results, search_time=elapsed_milliseconds(started))
 
 
 async def search_namespace(
@@ -106,7 +106,7 @@ async def search_namespace(
     models: SearchModels,
     clock: Clock,
     namespace: NamespaceRow,
-    body: SearchBody,
+    body: bodies.SearchBody,
     *,
     explain: bool = False,
     documents: tuple[str, ...] | None = None,
@@ -116,7 +116,7 @@ async def search_namespace(
 
 
 async def search_index(
-    index: NamespaceIndex, models: SearchModels, body: SearchBody, context: SearchContext
+    index: NamespaceIndex, models: SearchModels, body: bodies.SearchBody, context: SearchContext
 ) -> SearchOutcome:
     """Run a search in an index; results are best first."""
     request = replace(_to_search_request(body), explain=context.explain, documents=context.documents)
@@ -148,7 +148,7 @@ async def semantic_delete_candidates(
     return [rows[hit.id][0] for hit in hits if rows.get(hit.id)]
 
 
-def _to_search_request(body: SearchBody) -> SearchRequest:
+def _to_search_request(body: bodies.SearchBody) -> SearchRequest:
     return SearchRequest(
         kinds=_KINDS[body.search_mode],
         limit=body.limit,
@@ -159,7 +159,7 @@ def _to_search_request(body: SearchBody) -> SearchRequest:
 
 
 async def _query_variants(
-    index: NamespaceIndex, models: SearchModels, body: SearchBody, request: SearchRequest, context: SearchContext
+    index: NamespaceIndex, models: SearchModels, body: bodies.SearchBody, request: SearchRequest, context: SearchContext
 ) -> list[QueryVariant]:
     query = body.query[:MAX_QUERY_CHARS]
     if not body.rewrite_query or len(query) > MAX_REWRITTEN_QUERY_CHARS:
@@ -180,7 +180,7 @@ async def _search_and_rerank(
     variants: Sequence[QueryVariant],
     request: SearchRequest,
     *,
-    body: SearchBody,
+    body: bodies.SearchBody,
     models: SearchModels,
 ) -> list[Hit]:
     """Search for more results, with the features of reranking, and cut to the requested number."""
@@ -200,14 +200,16 @@ async def _search_and_rerank(
     return hits[: body.limit]
 
 
-async def _related_memories(index: NamespaceIndex, hits: Sequence[Hit], body: SearchBody) -> dict[str, RelatedMemories]:
+async def _related_memories(
+    index: NamespaceIndex, hits: Sequence[Hit], body: bodies.SearchBody
+) -> dict[str, RelatedMemories]:
     ids = [hit.id for hit in hits if hit.kind == "memory"]
     if not body.include.related or not ids:
         return {}
     return await index.related_memories(ids, body.filter, include_forgotten=body.include.forgotten)
 
 
-def _to_search_result(hit: Hit, related_memories: RelatedMemories | None, *, documents: bool) -> SearchResult:
+def _to_search_result(hit: Hit, related_memories: RelatedMemories | None, *, documents: bool) -> bodies.SearchResult:
     text: dict[str, Any] = {"memory": hit.text} if hit.kind == "memory" else {"chunk": hit.text}
     metadata = hit.document.parsed_metadata()
     if hit.kind == "memory":
@@ -220,20 +222,22 @@ def _to_search_result(hit: Hit, related_memories: RelatedMemories | None, *, doc
     if documents and hit.document.id:
         included["document"] = _to_document_ref(hit.document)
     if included:
-        text["included"] = SearchIncluded(**included)
-    return SearchResult(
+        text["included"] = bodies.SearchIncluded(**included)
+    return bodies.SearchResult(
         id=hit.id,
         metadata={**about, **metadata},
         similarity=hit.similarity,
         is_latest=hit.is_latest,
         is_inference=hit.is_inference,
-        system=SearchSystem(updated_at=_format_timestamp(hit.updated_at), created_at=_format_timestamp(hit.created_at)),
+        system=bodies.SearchSystem(
+            updated_at=_format_timestamp(hit.updated_at), created_at=_format_timestamp(hit.created_at)
+        ),
         **text,
     )
 
 
-def _to_search_related(related_memories: RelatedMemories) -> SearchRelated:
-    return SearchRelated(
+def _to_search_related(related_memories: RelatedMemories) -> bodies.SearchRelated:
+    return bodies.SearchRelated(
         parents=[_to_related_memory(memory) for memory in related_memories.parents],
         children=[_to_related_memory(memory) for memory in related_memories.children],
         siblings=[_to_related_memory(memory) for memory in related_memories.siblings],
@@ -274,7 +278,7 @@ async def search_with_pages(
     memory_table: MemoryTable,
     document_table: DocumentTable,
     namespace: NamespaceRow,
-    body: SearchBody,
+    body: bodies.SearchBody,
     *,
     explain: bool = False,
     documents: tuple[str, ...] | None = None,

@@ -13,24 +13,13 @@ from api.policies.key_delegation import Grant
 from api.presenters import resource_presenter
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.events import KeyChanged
-from schemas.http.extensions.api_key_bodies import (
-    ROLE_SCOPES,
-    CallerResponse,
-    KeyCreateBody,
-    KeyIssued,
-    KeyPatch,
-    KeyResponse,
-    KeyRevoked,
-    KeyRotationBody,
-    KeysResponse,
-    Role,
-)
+from schemas.http.extensions import api_key_bodies as bodies
 
 router = APIRouter(route_class=ContractRoute, prefix="/admin", tags=["Administration"])
 
 
 @router.post("/keys", status_code=201)
-async def create_api_key(caller: AdminKey, body: KeyCreateBody) -> KeyIssued:
+async def create_api_key(caller: AdminKey, body: bodies.KeyCreateBody) -> bodies.KeyIssued:
     """Issue a key within the caller's scope. Only this response contains its secret."""
     state, now = caller.state, caller.state.clock.now()
     if not caller.principal.may_issue(body.namespaces):
@@ -56,18 +45,20 @@ async def create_api_key(caller: AdminKey, body: KeyCreateBody) -> KeyIssued:
     caller.add_audit_fields(id=change.id, name=change.name, role=change.role, namespaces=scope)
     if change.scopes is not None:
         caller.add_audit_fields(scopes=",".join(change.scopes))
-    return KeyIssued(**dict(_key_response(caller, change)), key=secret)
+    return bodies.KeyIssued(**dict(_key_response(caller, change)), key=secret)
 
 
 @router.get("/keys")
-async def list_keys(caller: AdminKey) -> KeysResponse:
+async def list_keys(caller: AdminKey) -> bodies.KeysResponse:
     """List the keys within the caller's scope, newest first, without their secrets."""
     rows = sorted(caller.state.catalog.keys(), key=lambda row: (row.created_at, row.id), reverse=True)
-    return KeysResponse(keys=[_key_response(caller, row) for row in rows if caller.principal.may_issue(row.namespaces)])
+    return bodies.KeysResponse(
+        keys=[_key_response(caller, row) for row in rows if caller.principal.may_issue(row.namespaces)]
+    )
 
 
 @router.patch("/keys/{id}", responses=error_responses(400, 401, 403, 404, 409, 500))
-async def update_api_key(caller: AdminKey, id: ResourcePath, body: KeyPatch) -> KeyResponse:
+async def update_api_key(caller: AdminKey, id: ResourcePath, body: bodies.KeyPatch) -> bodies.KeyResponse:
     """Change a key's name, scopes, limits and expiry; its secret, role and namespaces stay."""
     state = caller.state
     async with state.settings_lock.acquire(api_keys.KEYS_LOCK):
@@ -86,7 +77,7 @@ async def update_api_key(caller: AdminKey, id: ResourcePath, body: KeyPatch) -> 
 
 
 @router.post("/keys/{id}/rotate", responses=error_responses(400, 401, 403, 404, 409, 500))
-async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: KeyRotationBody) -> KeyIssued:
+async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: bodies.KeyRotationBody) -> bodies.KeyIssued:
     """Rotate a key's secret; the previous secret stays valid for the overlap."""
     state = caller.state
     async with state.settings_lock.acquire(api_keys.KEYS_LOCK):
@@ -99,11 +90,11 @@ async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: KeyRotationBo
         change, secret = api_keys.rotate_secret(row, now=now, overlap=overlap, expires_at=expires_at)
         await api_keys.publish_keys([change], state.publisher, state.settings_lock)
     caller.add_audit_fields(overlapHours=body.overlap_hours)
-    return KeyIssued(**dict(_key_response(caller, change)), key=secret)
+    return bodies.KeyIssued(**dict(_key_response(caller, change)), key=secret)
 
 
 @router.delete("/keys/{id}", responses=error_responses(400, 401, 403, 404, 500))
-async def revoke_api_key(caller: AdminKey, id: ResourcePath) -> KeyRevoked:
+async def revoke_api_key(caller: AdminKey, id: ResourcePath) -> bodies.KeyRevoked:
     """Revoke a key, and every key that it issued, itself or through others."""
     state = caller.state
     async with state.settings_lock.acquire(api_keys.KEYS_LOCK):
@@ -111,11 +102,11 @@ async def revoke_api_key(caller: AdminKey, id: ResourcePath) -> KeyRevoked:
         ended = (row, *key_delegation.issued_by(row, state.catalog.keys()))
         revoked = [api_keys.revoke_key(each, now) for each in ended]
         await api_keys.publish_keys(revoked, state.publisher, state.settings_lock)
-    return KeyRevoked(id=id, revoked=True)
+    return bodies.KeyRevoked(id=id, revoked=True)
 
 
 @router.get("/whoami", responses=error_responses(400, 401, 500))
-async def whoami(caller: AnyKey) -> CallerResponse:
+async def whoami(caller: AnyKey) -> bodies.CallerResponse:
     """Return the caller's key and its permissions."""
     return resource_presenter.caller_response(caller.principal, caller.state.catalog.key(caller.principal.id))
 
@@ -160,21 +151,21 @@ def _default_grant(caller: AuthenticatedCaller) -> Grant:
     )
 
 
-def _row_fields(fields: dict[str, Any], role: Role, now: datetime) -> dict[str, Any]:
+def _row_fields(fields: dict[str, Any], role: bodies.Role, now: datetime) -> dict[str, Any]:
     """Return the fields of a body as the row has them: a moment instead of `expires_in_days`, a set of scopes."""
     found = dict(fields)
     if "expires_in_days" in found:
         found["expires_at"] = api_keys.expiry(now, found.pop("expires_in_days"))
     if "scopes" in found:
-        found["scopes"] = ROLE_SCOPES[role] if found["scopes"] is None else frozenset(found["scopes"])
+        found["scopes"] = bodies.ROLE_SCOPES[role] if found["scopes"] is None else frozenset(found["scopes"])
     return found
 
 
-def _new_scopes(body: KeyCreateBody, grant: Grant) -> frozenset[str]:
+def _new_scopes(body: bodies.KeyCreateBody, grant: Grant) -> frozenset[str]:
     """Return the scopes of a new key: those asked for, or those of its role that the issuer has."""
     if body.scopes is not None:
         return frozenset(body.scopes)
-    found = ROLE_SCOPES[body.role] & grant.scopes
+    found = bodies.ROLE_SCOPES[body.role] & grant.scopes
     if not found:
         raise ForbiddenError(
             "The key would get more than your key has", f"Your key has no scope of the role {body.role}."
@@ -182,17 +173,17 @@ def _new_scopes(body: KeyCreateBody, grant: Grant) -> frozenset[str]:
     return found
 
 
-def _stored_scopes(scopes: frozenset[str], role: Role) -> tuple[str, ...] | None:
+def _stored_scopes(scopes: frozenset[str], role: bodies.Role) -> tuple[str, ...] | None:
     """Return the scopes as the row has them; None: those of the role."""
-    return None if scopes == ROLE_SCOPES[role] else tuple(sorted(scopes))
+    return None if scopes == bodies.ROLE_SCOPES[role] else tuple(sorted(scopes))
 
 
-def _require_scopes_of_role(fields: dict[str, Any], role: Role) -> None:
-    if beyond := sorted(fields.get("scopes", frozenset()) - ROLE_SCOPES[role]):
+def _require_scopes_of_role(fields: dict[str, Any], role: bodies.Role) -> None:
+    if beyond := sorted(fields.get("scopes", frozenset()) - bodies.ROLE_SCOPES[role]):
         raise BadRequestError("The key's role does not allow this", f"The role {role} has no {' or '.join(beyond)}.")
 
 
-def _key_response(caller: AuthenticatedCaller, row: KeyChanged) -> KeyResponse:
+def _key_response(caller: AuthenticatedCaller, row: KeyChanged) -> bodies.KeyResponse:
     issuers = api_keys.issuers_of(row.id, caller.state.catalog.key)
     return resource_presenter.key_response(row, api_keys.principal_from_row(row, issuers).granted)
 

@@ -10,14 +10,7 @@ from api.errors.http_errors import ServiceUnavailableError
 from api.policies.recall_log import decode_place, encode_place
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.base import format_timestamp
-from schemas.http.extensions.audit_log_bodies import (
-    AuditEntry,
-    AuditLogResponse,
-    RecallEntry,
-    RecallLogBody,
-    RecallLogResponse,
-    RecallLogSetting,
-)
+from schemas.http.extensions import audit_log_bodies as bodies
 
 router = APIRouter(route_class=ContractRoute)
 
@@ -32,29 +25,33 @@ BeforePlace = Annotated[str | None, Query(pattern=r"^\d{1,6}\.\d{1,18}(-\d{1,6}\
     responses=error_responses(400, 401, 403, 500, 503),
     response_model_exclude_unset=True,
 )
-async def list_audit_entries(caller: OperatorKey, limit: Limit = 100, before: BeforeOffset = None) -> AuditLogResponse:
+async def list_audit_entries(
+    caller: OperatorKey, limit: Limit = 100, before: BeforeOffset = None
+) -> bodies.AuditLogResponse:
     """List administrative actions, newest first."""
     audit = caller.state.policies.audit
     if audit is None:
         raise ServiceUnavailableError("No audit log", "This process keeps no audit log.")
     entries = await audit.newest(limit, before)
     shown = [
-        AuditEntry(offset=offset, at=format_timestamp(entry.at), **entry.model_dump(exclude={"at"}, exclude_none=True))
+        bodies.AuditEntry(
+            offset=offset, at=format_timestamp(entry.at), **entry.model_dump(exclude={"at"}, exclude_none=True)
+        )
         for offset, entry in entries
     ]
-    return AuditLogResponse(entries=shown, before=shown[-1].offset if len(shown) == limit else None)
+    return bodies.AuditLogResponse(entries=shown, before=shown[-1].offset if len(shown) == limit else None)
 
 
 @router.put("/ns/{namespace}/explain/recall-log", tags=["Why"], responses=error_responses(400, 401, 403, 404, 500))
-async def set_recall_log(access: AdminAccess, body: RecallLogBody) -> RecallLogSetting:
+async def set_recall_log(access: AdminAccess, body: bodies.RecallLogBody) -> bodies.RecallLogSetting:
     """Begin or end to record who reads what of the namespace."""
     row = await namespace_settings.set_recall_log(access.state, access.namespace, enabled=body.recall_log)
     access.add_audit_fields(recallLog=row.recall_log)
-    return RecallLogSetting(recall_log=row.recall_log)
+    return bodies.RecallLogSetting(recall_log=row.recall_log)
 
 
 @router.get("/ns/{namespace}/explain/recall-log", tags=["Why"], responses=error_responses(400, 401, 403, 404, 500, 503))
-async def list_recalls(access: AdminAccess, limit: Limit = 100, before: BeforePlace = None) -> RecallLogResponse:
+async def list_recalls(access: AdminAccess, limit: Limit = 100, before: BeforePlace = None) -> bodies.RecallLogResponse:
     """List the recorded reads of the namespace, newest first.
 
     A page may be short, or empty, and still have `before`: only so much of the log is read for one.
@@ -65,9 +62,9 @@ async def list_recalls(access: AdminAccess, limit: Limit = 100, before: BeforePl
     row = namespace_settings.require_namespace(access.state, access.namespace)
     entries, left = await recalls.newest(row.incarnations, limit, None if before is None else decode_place(before))
     shown = [
-        RecallEntry(
+        bodies.RecallEntry(
             at=format_timestamp(entry.at), ids=list(entry.ids), **entry.model_dump(exclude={"at", "ids", "incarnation"})
         )
         for entry in entries
     ]
-    return RecallLogResponse(recall_log=row.recall_log, entries=shown, before=encode_place(left))
+    return bodies.RecallLogResponse(recall_log=row.recall_log, entries=shown, before=encode_place(left))

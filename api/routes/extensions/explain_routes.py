@@ -16,20 +16,7 @@ from api.presenters import filtered_memories, memory_graph
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.errors import RejectedError
 from pipeline.rows import NamespaceRow
-from schemas.http.extensions.explain_bodies import (
-    ExplainedAbsence,
-    ExplainedChunk,
-    ExplainedDocument,
-    ExplainedMemory,
-    ExplainedProfile,
-    ExplainedSearch,
-    ExplainMissingBody,
-    ExplainProfileBody,
-    ExplainSearchBody,
-    FilteredMemories,
-    MemoryKind,
-    MemoryState,
-)
+from schemas.http.extensions import explain_bodies as bodies
 from schemas.http.extensions.graph_bodies import GraphResponse
 from schemas.limits import MAX_DOCUMENT_ID_LENGTH
 
@@ -45,7 +32,7 @@ _ITEM_ERRORS = error_responses(400, 401, 403, 404, 500, 503)
 
 
 @router.post("/search", responses=_QUERY_ERRORS, response_model_exclude_unset=True)
-async def search(access: ReadAccess, body: ExplainSearchBody) -> ExplainedSearch:
+async def search(access: ReadAccess, body: bodies.ExplainSearchBody) -> bodies.ExplainedSearch:
     """Search now or at a past time, with the score contributions of each result."""
     access.require_quota("searches")
     answer = await access.state.queries.explainer.search(access.state.catalog.namespace(access.namespace), body)
@@ -54,7 +41,7 @@ async def search(access: ReadAccess, body: ExplainSearchBody) -> ExplainedSearch
 
 
 @router.post("/missing", responses=_QUERY_ERRORS, response_model_exclude_unset=True)
-async def missing(access: ReadAccess, body: ExplainMissingBody) -> ExplainedAbsence:
+async def missing(access: ReadAccess, body: bodies.ExplainMissingBody) -> bodies.ExplainedAbsence:
     """Say why a document is not among the results of a search: its state, the filter, its score and its rank."""
     access.require_quota("searches")
     answer = await access.state.queries.explainer.missing(access.state.catalog.namespace(access.namespace), body)
@@ -63,16 +50,16 @@ async def missing(access: ReadAccess, body: ExplainMissingBody) -> ExplainedAbse
 
 
 @router.post("/profile", responses=_QUERY_ERRORS, response_model_exclude_unset=True)
-async def profile(access: ReadAccess, body: ExplainProfileBody | None = None) -> ExplainedProfile:
+async def profile(access: ReadAccess, body: bodies.ExplainProfileBody | None = None) -> bodies.ExplainedProfile:
     """Return the profile now or at a past time, with the memories behind each fact."""
     catalog = access.state.catalog
     return await access.state.queries.explainer.profile(
-        catalog.namespace(access.namespace), catalog.organization(), body or ExplainProfileBody()
+        catalog.namespace(access.namespace), catalog.organization(), body or bodies.ExplainProfileBody()
     )
 
 
 @router.get("/documents/{id:path}", responses=_ITEM_ERRORS, response_model_exclude_unset=True)
-async def document(access: ReadAccess, id: DocumentPath) -> ExplainedDocument:
+async def document(access: ReadAccess, id: DocumentPath) -> bodies.ExplainedDocument:
     """Explain how a document was processed."""
     return await access.state.queries.provenance.document(_require_namespace(access), id)
 
@@ -100,7 +87,7 @@ async def original(access: ReadAccess, id: DocumentPath) -> Response:
 
 
 @router.get("/chunks/{id:path}", responses=_ITEM_ERRORS, response_model_exclude_unset=True)
-async def chunk(access: ReadAccess, id: ResourcePath) -> ExplainedChunk:
+async def chunk(access: ReadAccess, id: ResourcePath) -> bodies.ExplainedChunk:
     """Explain a chunk: its span in the document and its events."""
     return await access.state.queries.provenance.chunk(_require_namespace(access), id)
 
@@ -110,12 +97,12 @@ async def memories(  # noqa: PLR0917 - each is a condition of the list
     access: ReadAccess,
     page: PageNumber = 1,
     limit: PageLimit = 10,
-    kind: MemoryKind | None = None,
-    state: MemoryState | None = None,
+    kind: bodies.MemoryKind | None = None,
+    state: bodies.MemoryState | None = None,
     document: DocumentQuery | None = None,
     since: TimeQuery | None = None,
     until: TimeQuery | None = None,
-) -> FilteredMemories:
+) -> bodies.FilteredMemories:
     """List memories by kind, state, source and time, newest first."""
     wanted = filtered_memories.MemoryFilter(kind, state, since, until)
     return await filtered_memories.list_filtered(
@@ -124,7 +111,7 @@ async def memories(  # noqa: PLR0917 - each is a condition of the list
 
 
 @router.get("/memories/{id:path}", responses=_ITEM_ERRORS, response_model_exclude_unset=True)
-async def memory(access: ReadAccess, id: ResourcePath) -> ExplainedMemory:
+async def memory(access: ReadAccess, id: ResourcePath) -> bodies.ExplainedMemory:
     """Explain a memory: its supporting statements and its relations."""
     return await access.state.queries.provenance.memory(_require_namespace(access), id)
 

@@ -16,16 +16,7 @@ from api.dependencies.path_and_query_parameters import ResourcePath
 from api.dependencies.service_interfaces import FeedStream
 from api.errors.http_errors import ServiceUnavailableError
 from api.routes.contract_route import ContractRoute, error_responses
-from schemas.http.extensions.feed_bodies import (
-    DeadLettersBody,
-    QuestionBody,
-    QuestionCreated,
-    QuestionDeleted,
-    QuestionPatch,
-    QuestionResponse,
-    QuestionsResponse,
-    QuestionTried,
-)
+from schemas.http.extensions import feed_bodies as bodies
 
 router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}/explain", tags=["Why"])
 
@@ -90,7 +81,7 @@ async def feed(listening: Annotated[FeedStream, Depends(_feed)]) -> _EventStream
 
 
 @router.post("/questions", status_code=201, responses=_ERRORS, response_model_exclude_unset=True)
-async def create_question(access: SubscribeAccess, body: QuestionBody) -> QuestionCreated:
+async def create_question(access: SubscribeAccess, body: bodies.QuestionBody) -> bodies.QuestionCreated:
     """Ask a standing question: new answers are sent to a webhook. Only this response contains the secret."""
     created = await commands.create_question(access.state, access.namespace, body, access.principal.id)
     access.add_audit_fields(id=created.id, url=created.url)
@@ -98,14 +89,16 @@ async def create_question(access: SubscribeAccess, body: QuestionBody) -> Questi
 
 
 @router.get("/questions", responses=error_responses(400, 401, 403, 500, 503), response_model_exclude_unset=True)
-async def list_questions(access: ReadAccess) -> QuestionsResponse:
+async def list_questions(access: ReadAccess) -> bodies.QuestionsResponse:
     """List the standing questions of the namespace and how their deliveries go."""
     may_connect = access.principal.may("connect", access.namespace)
     return await commands.list_questions(access.state, access.namespace, with_paths=may_connect)
 
 
 @router.patch("/questions/{id}", responses=_ERRORS, response_model_exclude_unset=True)
-async def change_question(access: SubscribeAccess, id: ResourcePath, body: QuestionPatch) -> QuestionResponse:
+async def change_question(
+    access: SubscribeAccess, id: ResourcePath, body: bodies.QuestionPatch
+) -> bodies.QuestionResponse:
     """Change, pause or resume a standing question."""
     changed = await commands.change_question(access.state, access.namespace, id, body, access.principal.id)
     named = {} if body.url is None else {"url": changed.url}
@@ -114,26 +107,28 @@ async def change_question(access: SubscribeAccess, id: ResourcePath, body: Quest
 
 
 @router.post("/questions/{id}/rotate", responses=_ERRORS, response_model_exclude_unset=True)
-async def rotate_question_secret(access: SubscribeAccess, id: ResourcePath) -> QuestionCreated:
+async def rotate_question_secret(access: SubscribeAccess, id: ResourcePath) -> bodies.QuestionCreated:
     """Sign with a new secret from now on. Only this response contains it."""
     return await commands.rotate_secret(access.state, access.namespace, id)
 
 
 @router.post("/questions/{id}/test", responses=_ERRORS, response_model_exclude_unset=True)
-async def test_question(access: SubscribeAccess, id: ResourcePath) -> QuestionTried:
+async def test_question(access: SubscribeAccess, id: ResourcePath) -> bodies.QuestionTried:
     """Post a signed test, without memories, to the receiver."""
     return await commands.try_question(access.state, access.namespace, id)
 
 
 @router.post("/questions/{id}/dead-letters", responses=_ERRORS, response_model_exclude_unset=True)
-async def act_on_dead_letters(access: SubscribeAccess, id: ResourcePath, body: DeadLettersBody) -> QuestionResponse:
+async def act_on_dead_letters(
+    access: SubscribeAccess, id: ResourcePath, body: bodies.DeadLettersBody
+) -> bodies.QuestionResponse:
     """Deliver again the notifications that were given up, or discard them."""
     access.add_audit_fields(action=body.action)
     return await commands.act_on_dead_letters(access.state, access.namespace, id, body)
 
 
 @router.delete("/questions/{id}", responses=_ERRORS, response_model_exclude_unset=True)
-async def delete_question(access: SubscribeAccess, id: ResourcePath) -> QuestionDeleted:
+async def delete_question(access: SubscribeAccess, id: ResourcePath) -> bodies.QuestionDeleted:
     """Delete a standing question and its deliveries."""
     await commands.delete_question(access.state, access.namespace, id)
-    return QuestionDeleted(id=id, deleted=True)
+    return bodies.QuestionDeleted(id=id, deleted=True)

@@ -11,17 +11,8 @@ from api.presenters import service_status, usage_report
 from api.presenters.erasure_presenter import erasure_response
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.usage_counter import month_of
+from schemas.http.extensions import operations_bodies as bodies
 from schemas.http.extensions.erasure_bodies import ErasureBody, ErasureResponse
-from schemas.http.extensions.operations_bodies import (
-    DeadLetterResponse,
-    DeadLettersResponse,
-    DropResponse,
-    FailedDocumentsResponse,
-    GrowthResponse,
-    RedriveResponse,
-    StatusResponse,
-    UsageResponse,
-)
 from schemas.http.field_types import REJECT_NUL, NamespaceName
 from schemas.http.v5.profile_bodies import BucketsResponse, DeleteBucketsBody, SetBucketsBody
 from schemas.limits import MAX_PAGE_SIZE
@@ -38,26 +29,28 @@ Days = Annotated[int, Query(ge=1, le=366)]
 
 
 @router.get("/status", responses=error_responses(400, 401, 403, 500, 503))
-async def status(caller: OperatorKey) -> StatusResponse:
+async def status(caller: OperatorKey) -> bodies.StatusResponse:
     """Return counts, lag, failures and dead letters."""
     return await service_status.service_status(caller.state)
 
 
 @router.get("/failed")
-async def failed(caller: ReadingOperatorKey) -> FailedDocumentsResponse:
+async def failed(caller: ReadingOperatorKey) -> bodies.FailedDocumentsResponse:
     """List documents that could not be parsed, with the reason."""
-    return FailedDocumentsResponse(documents=await service_status.failed_documents(caller.state))
+    return bodies.FailedDocumentsResponse(documents=await service_status.failed_documents(caller.state))
 
 
 @router.get("/dlq", responses=error_responses(400, 401, 403, 500, 503))
-async def list_dead_letters(caller: OperatorKey, topic: TopicName = None, limit: Limit = 100) -> DeadLettersResponse:
+async def list_dead_letters(
+    caller: OperatorKey, topic: TopicName = None, limit: Limit = 100
+) -> bodies.DeadLettersResponse:
     """List records that could not be processed."""
     letters = await service_status.require_dead_letter_queue(caller.state).dead_letters(topic, limit)
-    return DeadLettersResponse(dead_letters=[service_status.dead_letter_summary(letter) for letter in letters])
+    return bodies.DeadLettersResponse(dead_letters=[service_status.dead_letter_summary(letter) for letter in letters])
 
 
 @router.get("/dlq/record", responses=error_responses(400, 401, 403, 404, 500, 503))
-async def get_dead_letter(caller: ReadingOperatorKey, id: DeadLetterId) -> DeadLetterResponse:
+async def get_dead_letter(caller: ReadingOperatorKey, id: DeadLetterId) -> bodies.DeadLetterResponse:
     """Return a dead letter with headers and payload."""
     return await service_status.get_dead_letter(caller.state, id)
 
@@ -65,23 +58,23 @@ async def get_dead_letter(caller: ReadingOperatorKey, id: DeadLetterId) -> DeadL
 @router.post("/dlq/redrive", responses=error_responses(400, 401, 403, 500, 503))
 async def redrive_dead_letters(
     caller: OperatorKey, topic: TopicName = None, id: DeadLetterIds = None, limit: Limit = 1000
-) -> RedriveResponse:
+) -> bodies.RedriveResponse:
     """Return dead letters to their topics."""
     redriven = await service_status.require_dead_letter_queue(caller.state).redrive(topic, limit, ids=id)
     caller.add_audit_fields(redriven=redriven)
-    return RedriveResponse(redriven=redriven)
+    return bodies.RedriveResponse(redriven=redriven)
 
 
 @router.delete("/dlq", responses=error_responses(400, 401, 403, 500, 503))
 async def drop_dead_letters(
     caller: OperatorKey, topic: TopicName = None, id: DeadLetterIds = None, limit: Limit = 1000
-) -> DropResponse:
+) -> bodies.DropResponse:
     """Drop the dead letters of a topic, or with these ids, for good."""
     if topic is None and not id:
         raise BadRequestError("No dead letters selected", "Give a topic or ids.")
     dropped = await service_status.require_dead_letter_queue(caller.state).drop_dead_letters(topic, limit, ids=id)
     caller.add_audit_fields(dropped=dropped)
-    return DropResponse(dropped=dropped)
+    return bodies.DropResponse(dropped=dropped)
 
 
 @router.get("/buckets")
@@ -105,13 +98,13 @@ async def delete_buckets(caller: OperatorKey, body: DeleteBucketsBody) -> Bucket
 
 
 @router.get("/usage")
-async def monthly_usage(caller: AdminKey, month: Month = None) -> UsageResponse:
+async def monthly_usage(caller: AdminKey, month: Month = None) -> bodies.UsageResponse:
     """Return documents, searches and quotas of a month (default: the current one), by key and in total."""
     return usage_report.usage_response(caller.state, caller.principal, month or month_of(caller.state.clock.now()))
 
 
 @router.get("/growth")
-async def growth_by_day(caller: ReadKey, namespace: NamespaceNames, days: Days = 30) -> GrowthResponse:
+async def growth_by_day(caller: ReadKey, namespace: NamespaceNames, days: Days = 30) -> bodies.GrowthResponse:
     """Count new documents and memories per day; unknown namespaces are left out."""
     unreadable = [name for name in namespace if not caller.principal.may_read(name)]
     if unreadable:

@@ -16,14 +16,7 @@ from pipeline.parsing.pdf_pages.page_renderer import NoSuchPageError, Passage
 from pipeline.parsing.pdf_pages.page_text import Box
 from pipeline.rows import DocumentRow
 from pipeline.text.page_breaks import PAGE_BREAK
-from schemas.http.extensions.page_bodies import (
-    MarkedSpan,
-    PageBox,
-    PageSize,
-    PagesResponse,
-    PageTextResponse,
-    TextLine,
-)
+from schemas.http.extensions import page_bodies as bodies
 
 router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}/explain", tags=["Why"])
 
@@ -40,20 +33,20 @@ SpansQuery = Annotated[
 
 
 @router.get("/pages/{id:path}", responses=_ERRORS)
-async def pages(access: ReadAccess, id: DocumentPath, span: SpansQuery = []) -> PagesResponse:  # noqa: B006 - FastAPI's
+async def pages(access: ReadAccess, id: DocumentPath, span: SpansQuery = []) -> bodies.PagesResponse:  # noqa: B006 - FastAPI's
     """Return the sizes of a PDF's pages, and where spans of the document's text stand on them."""
     row, pdf = await _read_pdf(access, id)
     passages = [_passage(row.text or "", one) for one in span]
     with _refusals_answered():
         outline = await access.state.page_renderer.outline(pdf, passages)
-    sizes = [PageSize(width=width, height=height) for width, height in outline.sizes]
+    sizes = [bodies.PageSize(width=width, height=height) for width, height in outline.sizes]
     marks = [
-        MarkedSpan(page=None, boxes=[])
+        bodies.MarkedSpan(page=None, boxes=[])
         if place is None
-        else MarkedSpan(page=place.page + 1, boxes=[_page_box(box) for box in place.boxes])
+        else bodies.MarkedSpan(page=place.page + 1, boxes=[_page_box(box) for box in place.boxes])
         for place in outline.places
     ]
-    return PagesResponse(pages=sizes, marks=marks)
+    return bodies.PagesResponse(pages=sizes, marks=marks)
 
 
 @router.get(
@@ -70,12 +63,12 @@ async def page_picture(access: ReadAccess, id: DocumentPath, page: PageQuery = 1
 
 
 @router.get("/page-texts/{id:path}", responses=_ERRORS)
-async def page_text(access: ReadAccess, id: DocumentPath, page: PageQuery = 1) -> PageTextResponse:
+async def page_text(access: ReadAccess, id: DocumentPath, page: PageQuery = 1) -> bodies.PageTextResponse:
     """Return the lines of text on a page of a PDF, with their places."""
     _, pdf = await _read_pdf(access, id)
     with _refusals_answered():
         lines = await access.state.page_renderer.lines(pdf, page - 1)
-    return PageTextResponse(lines=[TextLine(text=line.text, box=_page_box(line.box)) for line in lines])
+    return bodies.PageTextResponse(lines=[bodies.TextLine(text=line.text, box=_page_box(line.box)) for line in lines])
 
 
 async def _read_pdf(access: NamespaceAccess, id: str) -> tuple[DocumentRow, bytes]:
@@ -95,9 +88,9 @@ def _passage(text: str, span: str) -> Passage:
     return Passage(text[start:end].replace(PAGE_BREAK, " "), page)
 
 
-def _page_box(box: Box) -> PageBox:
+def _page_box(box: Box) -> bodies.PageBox:
     left, top, width, height = box
-    return PageBox(left=left, top=top, width=width, height=height)
+    return bodies.PageBox(left=left, top=top, width=width, height=height)
 
 
 @contextmanager

@@ -12,16 +12,7 @@ from api.routes.v3_v4.container_tags import open_container
 from pipeline.profile.bucket_classifier import effective_buckets
 from pipeline.rows import NamespaceRow
 from schemas.base import format_timestamp
-from schemas.http.v3_v4.container_tag_bodies import (
-    BucketDefinition,
-    BucketResponse,
-    ContainerTagDeleted,
-    ContainerTagResponse,
-    MergeBody,
-    MergeQueued,
-    MergeState,
-    UpdateContainerTagBody,
-)
+from schemas.http.v3_v4 import container_tag_bodies as bodies
 
 router = APIRouter(route_class=LenientRoute, prefix="/v3/container-tags", include_in_schema=False)
 
@@ -30,7 +21,7 @@ _MERGE_SEPARATOR = "."
 
 
 @router.post("/merge", status_code=202)
-async def merge(caller: MoveKey, body: MergeBody) -> MergeQueued:
+async def merge(caller: MoveKey, body: bodies.MergeBody) -> bodies.MergeQueued:
     """Move the content of containers into another one, in the background."""
     sources = [tag for tag in dict.fromkeys(body.container_tags) if tag != body.target_container_tag]
     if not sources:
@@ -42,7 +33,7 @@ async def merge(caller: MoveKey, body: MergeBody) -> MergeQueued:
     operations = [
         await namespace_settings.request_move(caller.state, tag, body.target_container_tag) for tag in sources
     ]
-    return MergeQueued(
+    return bodies.MergeQueued(
         success=True,
         status="queued",
         merge_id=_MERGE_SEPARATOR.join(operations),
@@ -52,7 +43,7 @@ async def merge(caller: MoveKey, body: MergeBody) -> MergeQueued:
 
 
 @router.get("/merge/{id}")
-async def get_merge(caller: ReadKey, id: Annotated[str, Path(max_length=10_000)]) -> MergeState:
+async def get_merge(caller: ReadKey, id: Annotated[str, Path(max_length=10_000)]) -> bodies.MergeState:
     """Return the state of a merge."""
     rows = [await caller.state.operations.get(operation) for operation in id.split(_MERGE_SEPARATOR)]
     known = [row for row in rows if row is not None and caller.principal.may_read(row.source)]
@@ -60,17 +51,19 @@ async def get_merge(caller: ReadKey, id: Annotated[str, Path(max_length=10_000)]
         raise NotFoundError("Merge not found", f"There is no merge {id[:100]!r}.")
     states = {row.status for row in known}
     status = "failed" if "failed" in states else "queued" if "queued" in states else "done"
-    return MergeState(id=id, status=status, target_tag=known[0].target, source_tags=[row.source for row in known])
+    return bodies.MergeState(
+        id=id, status=status, target_tag=known[0].target, source_tags=[row.source for row in known]
+    )
 
 
 @router.get("/{namespace}")
-async def get(access: ReadAccess) -> ContainerTagResponse:
+async def get(access: ReadAccess) -> bodies.ContainerTagResponse:
     """Return a container's settings."""
     return _container_tag(access, namespace_settings.require_namespace(access.state, access.namespace))
 
 
 @router.patch("/{namespace}")
-async def update(access: WriteAccess, body: UpdateContainerTagBody) -> ContainerTagResponse:
+async def update(access: WriteAccess, body: bodies.UpdateContainerTagBody) -> bodies.ContainerTagResponse:
     """Change a container's context or buckets; the buckets given replace those before."""
     if body.name is not None or body.memory_filesystem_paths is not None:
         raise NotImplementedHereError(
@@ -87,11 +80,11 @@ async def update(access: WriteAccess, body: UpdateContainerTagBody) -> Container
 
 
 @router.delete("/{namespace}")
-async def delete(access: ForgetAccess) -> ContainerTagDeleted:
+async def delete(access: ForgetAccess) -> bodies.ContainerTagDeleted:
     """Delete a container with its documents and memories."""
     counts = await namespace_settings.delete_namespace(access.state, access.namespace)
     access.add_audit_fields(documents=counts.documents, memories=counts.memories)
-    return ContainerTagDeleted(
+    return bodies.ContainerTagDeleted(
         success=True,
         container_tag=access.namespace,
         deleted_documents_count=counts.documents,
@@ -99,7 +92,7 @@ async def delete(access: ForgetAccess) -> ContainerTagDeleted:
     )
 
 
-async def _replace_buckets(access: WriteAccess, row: NamespaceRow, buckets: list[BucketDefinition]) -> None:
+async def _replace_buckets(access: WriteAccess, row: NamespaceRow, buckets: list[bodies.BucketDefinition]) -> None:
     wanted = {bucket.key: bucket.description for bucket in buckets}
     organization = access.state.catalog.organization().buckets
     own = {key: description for key, description in wanted.items() if organization.get(key) != description}
@@ -109,14 +102,16 @@ async def _replace_buckets(access: WriteAccess, row: NamespaceRow, buckets: list
         await namespace_settings.delete_buckets(access.state, access.namespace, removed)
 
 
-def _container_tag(caller: AuthenticatedCaller | ReadAccess, row: NamespaceRow) -> ContainerTagResponse:
+def _container_tag(caller: AuthenticatedCaller | ReadAccess, row: NamespaceRow) -> bodies.ContainerTagResponse:
     buckets = effective_buckets(row, caller.state.catalog.organization())
-    return ContainerTagResponse(
+    return bodies.ContainerTagResponse(
         container_tag=row.name,
         name=None,
         entity_context=row.supporting_context,
         memory_filesystem_paths=None,
-        profile_buckets=[BucketResponse(key=key, description=description) for key, description in buckets.items()],
+        profile_buckets=[
+            bodies.BucketResponse(key=key, description=description) for key, description in buckets.items()
+        ],
         created_at=format_timestamp(row.created_at),
         updated_at=format_timestamp(row.updated_at),
     )

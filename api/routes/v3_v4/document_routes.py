@@ -22,27 +22,7 @@ from pipeline.rows import DocumentRow
 from schemas.base import Metadata
 from schemas.http.field_types import REJECT_NUL
 from schemas.http.pagination import paginate
-from schemas.http.v3_v4.document_bodies import (
-    Accepted,
-    AddDocumentBody,
-    AddDocumentsBody,
-    AddDocumentsResponse,
-    AddResult,
-    ConversationAccepted,
-    ConversationBody,
-    DeleteDocumentsBody,
-    DeleteDocumentsResponse,
-    DeletionError,
-    Document,
-    DocumentChunksResponse,
-    DocumentFields,
-    FileFields,
-    ListDocumentsBody,
-    ListDocumentsResponse,
-    Message,
-    ProcessingResponse,
-    UpdateDocumentBody,
-)
+from schemas.http.v3_v4 import document_bodies as bodies
 from schemas.http.v5.document_bodies import validate_content
 from schemas.strict_json import parse_json
 
@@ -66,16 +46,16 @@ _FORM_FIELDS = {
 
 
 @router.post("/v3/documents")
-async def add(caller: WriteKey, body: AddDocumentBody) -> Accepted:
+async def add(caller: WriteKey, body: bodies.AddDocumentBody) -> bodies.Accepted:
     """Add a document, or append to the document with the same custom id."""
     access = open_for_change(caller, body.tags)
     return await _add(access, _to_draft(body, body.content))
 
 
 @router.post("/v3/documents/batch", response_model_exclude_unset=True)
-async def add_batch(caller: WriteKey, body: AddDocumentsBody) -> AddDocumentsResponse:
+async def add_batch(caller: WriteKey, body: bodies.AddDocumentsBody) -> bodies.AddDocumentsResponse:
     """Add documents, those of a container with one write; a refused document does not affect the others."""
-    results: dict[int, AddResult] = {}
+    results: dict[int, bodies.AddResult] = {}
     accepted: dict[str, dict[int, DocumentDraft]] = {}
     for position, (tags, draft) in enumerate(_batch_drafts(body)):
         if problem := validate_content(draft.content or ""):
@@ -87,15 +67,15 @@ async def add_batch(caller: WriteKey, body: AddDocumentsBody) -> AddDocumentsRes
         results |= await _add_together(open_for_change(caller, [namespace]), drafts)
     ordered = [results[position] for position in sorted(results)]
     failed = sum(result.status == "error" for result in ordered)
-    return AddDocumentsResponse(results=ordered, failed=failed, success=len(ordered) - failed)
+    return bodies.AddDocumentsResponse(results=ordered, failed=failed, success=len(ordered) - failed)
 
 
 @router.post("/v3/documents/file")
-async def upload_file(request: Request, caller: WriteKey) -> Accepted:
+async def upload_file(request: Request, caller: WriteKey) -> bodies.Accepted:
     """Add a file."""
     form = await multipart_upload.read_form(request)
     try:
-        fields = multipart_upload.validate_fields(FileFields, _file_fields(form))
+        fields = multipart_upload.validate_fields(bodies.FileFields, _file_fields(form))
         access = open_for_change(caller, fields.tags)
 
         def named(draft: DocumentDraft) -> DocumentDraft:
@@ -115,12 +95,12 @@ async def upload_file(request: Request, caller: WriteKey) -> Accepted:
 
 
 @router.post("/v3/documents/list", response_model_exclude_unset=True)
-async def list_documents(caller: ReadKey, body: ListDocumentsBody | None = None) -> ListDocumentsResponse:
+async def list_documents(caller: ReadKey, body: bodies.ListDocumentsBody | None = None) -> bodies.ListDocumentsResponse:
     """List a page of documents of the named containers, or of all that the key may read."""
-    state, body = caller.state, body or ListDocumentsBody()
+    state, body = caller.state, body or bodies.ListDocumentsBody()
     incarnations = readable_incarnations(caller, body.tags)
     if not incarnations:
-        return ListDocumentsResponse(memories=[], pagination=paginate(body.page, body.limit, 0))
+        return bodies.ListDocumentsResponse(memories=[], pagination=paginate(body.page, body.limit, 0))
     page = await state.documents.page(
         incarnations,
         filter=parse_filters(body.filters, body.filepath),
@@ -130,7 +110,7 @@ async def list_documents(caller: ReadKey, body: ListDocumentsBody | None = None)
         limit=body.limit,
         with_text=body.include_content,
     )
-    return ListDocumentsResponse(
+    return bodies.ListDocumentsResponse(
         memories=[document_presenter.listed_document(state, row, content=body.include_content) for row in page.rows],
         pagination=paginate(body.page, body.limit, page.total),
     )
@@ -141,40 +121,40 @@ async def list_processing(
     caller: ReadKey,
     containerTags: str = "",  # noqa: N803 - the interface's name
     view: Literal["active", "pending", "all"] = "active",
-) -> ProcessingResponse:
+) -> bodies.ProcessingResponse:
     """List the documents that are still processed, of the containers named with commas or of all, newest first."""
     if view == "all":
         raise NotImplementedHereError("Failed documents are not listed here", "Leave view out, and see each status.")
     incarnations = readable_incarnations(caller, _listed_tags(containerTags))
     rows = await caller.state.documents.unfinished(incarnations, _MAX_PROCESSING_SHOWN)
     shown = [document_presenter.processing_document(caller.state, row) for row in rows]
-    return ProcessingResponse(documents=shown, total_count=len(shown))
+    return bodies.ProcessingResponse(documents=shown, total_count=len(shown))
 
 
 @router.delete("/v3/documents/bulk", response_model_exclude_unset=True)
-async def delete_many(caller: ForgetKey, body: DeleteDocumentsBody) -> DeleteDocumentsResponse:
+async def delete_many(caller: ForgetKey, body: bodies.DeleteDocumentsBody) -> bodies.DeleteDocumentsResponse:
     """Delete documents by id, or all documents of the named containers."""
     if body.ids:
         count, errors = await _delete_ids(caller, body.ids)
-        answer = DeleteDocumentsResponse(success=not errors, deleted_count=count)
+        answer = bodies.DeleteDocumentsResponse(success=not errors, deleted_count=count)
         if errors:
             answer.errors = errors
         return answer
     if not body.tags:
         raise BadRequestError("Nothing is named", "Send ids or containerTags.")
     count = sum([await _delete_contents(caller, tag, body.filepath) for tag in body.tags])
-    return DeleteDocumentsResponse(success=True, deleted_count=count, container_tags=body.tags)
+    return bodies.DeleteDocumentsResponse(success=True, deleted_count=count, container_tags=body.tags)
 
 
 @router.get("/v3/documents/{id}/chunks")
-async def list_chunks(caller: ReadKey, id: DocumentPath) -> DocumentChunksResponse:
+async def list_chunks(caller: ReadKey, id: DocumentPath) -> bodies.DocumentChunksResponse:
     """List the passages of a document, in order."""
     row = (await find_document(caller, id)).row
     chunks = (await caller.state.chunks.get([row.key])).get(row.key, [])
     shown = [
         document_presenter.document_chunk(chunk, row) for chunk in sorted(chunks, key=lambda chunk: chunk.position)
     ]
-    return DocumentChunksResponse(document_id=encode_document_id(row.key), chunks=shown, total=len(shown))
+    return bodies.DocumentChunksResponse(document_id=encode_document_id(row.key), chunks=shown, total=len(shown))
 
 
 @router.get("/v3/documents/{id}/file-url")
@@ -187,13 +167,13 @@ async def get_file_url(caller: ReadKey, id: DocumentPath) -> None:
 
 
 @router.get("/v3/documents/{id}", response_model_exclude_unset=True)
-async def get(caller: ReadKey, id: DocumentPath) -> Document:
+async def get(caller: ReadKey, id: DocumentPath) -> bodies.Document:
     """Return a document."""
     return document_presenter.document(caller.state, (await find_document(caller, id)).row)
 
 
 @router.patch("/v3/documents/{id}")
-async def update(caller: WriteKey, id: DocumentPath, body: UpdateDocumentBody) -> Accepted:
+async def update(caller: WriteKey, id: DocumentPath, body: bodies.UpdateDocumentBody) -> bodies.Accepted:
     """Replace the content if given; metadata merges key by key."""
     found = await find_document(caller, id)
     if body.tags not in ([], [found.access.namespace]):
@@ -209,7 +189,7 @@ async def update(caller: WriteKey, id: DocumentPath, body: UpdateDocumentBody) -
         caller.state, found.access.namespace, found.row.id, draft, found.access.require_document_quota
     )
     found.access.count_usage(documents=int(outcome.has_new_content), size=outcome.size)
-    return Accepted(id=encode_document_id(found.row.key), status=outcome.status)
+    return bodies.Accepted(id=encode_document_id(found.row.key), status=outcome.status)
 
 
 @router.delete("/v3/documents/{id}", status_code=204)
@@ -221,27 +201,27 @@ async def delete(caller: ForgetKey, id: DocumentPath) -> Response:
 
 
 @router.post("/v4/conversations")
-async def add_conversation(caller: WriteKey, body: ConversationBody) -> ConversationAccepted:
+async def add_conversation(caller: WriteKey, body: bodies.ConversationBody) -> bodies.ConversationAccepted:
     """Store a conversation as a document; sent again with more messages, only these are new."""
     access = open_for_change(caller, body.tags)
     lines = [line for message in body.messages if (line := _message_line(message))]
     content = "\n".join(lines)
     draft = DocumentDraft(id=body.conversation_id, content=content, metadata=body.metadata)
     accepted = await _add(access, draft)
-    return ConversationAccepted(id=accepted.id, status=accepted.status, conversation_id=body.conversation_id)
+    return bodies.ConversationAccepted(id=accepted.id, status=accepted.status, conversation_id=body.conversation_id)
 
 
-def _batch_drafts(body: AddDocumentsBody) -> Iterator[tuple[list[str], DocumentDraft]]:
+def _batch_drafts(body: bodies.AddDocumentsBody) -> Iterator[tuple[list[str], DocumentDraft]]:
     """Yield the container tags and the draft of each document; what it leaves out is taken from the batch."""
-    defaults = {name: getattr(body, name) for name in body.model_fields_set & DocumentFields.model_fields.keys()}
+    defaults = {name: getattr(body, name) for name in body.model_fields_set & bodies.DocumentFields.model_fields.keys()}
     for item in body.documents:
-        document = AddDocumentBody.model_construct(content=item) if isinstance(item, str) else item
+        document = bodies.AddDocumentBody.model_construct(content=item) if isinstance(item, str) else item
         given = {name: getattr(document, name) for name in document.model_fields_set}
         merged = document.model_copy(update={**defaults, **given})
         yield document.tags or body.tags, replace(_to_draft(merged, document.content), id=document.custom_id)
 
 
-async def _add_together(access: NamespaceAccess, drafts: Mapping[int, DocumentDraft]) -> dict[int, AddResult]:
+async def _add_together(access: NamespaceAccess, drafts: Mapping[int, DocumentDraft]) -> dict[int, bodies.AddResult]:
     """Add documents of one container with one write; returns the outcomes by position in the batch."""
     outcomes = await document_submission.add_documents(
         access.state, access.namespace, list(drafts.values()), access.require_document_quota
@@ -251,30 +231,30 @@ async def _add_together(access: NamespaceAccess, drafts: Mapping[int, DocumentDr
     results = {}
     for position, outcome in zip(drafts, outcomes, strict=True):
         results[position] = (
-            AddResult(id=encode_document_id(outcome.key), status=outcome.status)
+            bodies.AddResult(id=encode_document_id(outcome.key), status=outcome.status)
             if outcome.error is None
             else _refused("The metadata can't be accepted", outcome.error)
         )
     return results
 
 
-def _refused(error: str, details: str) -> AddResult:
-    return AddResult(id="", status="error", error=error, details=details)
+def _refused(error: str, details: str) -> bodies.AddResult:
+    return bodies.AddResult(id="", status="error", error=error, details=details)
 
 
-async def _add(access: NamespaceAccess, draft: DocumentDraft) -> Accepted:
+async def _add(access: NamespaceAccess, draft: DocumentDraft) -> bodies.Accepted:
     _require_valid_content(draft.content or "")
     return await _submit(access, draft)
 
 
-async def _submit(access: NamespaceAccess, draft: DocumentDraft) -> Accepted:
+async def _submit(access: NamespaceAccess, draft: DocumentDraft) -> bodies.Accepted:
     (outcome,) = await document_submission.add_documents(
         access.state, access.namespace, [draft], access.require_document_quota
     )
     access.count_usage(documents=int(outcome.has_new_content), size=outcome.size)
     if outcome.error is not None:
         raise BadRequestError("The metadata can't be accepted", outcome.error)
-    return Accepted(id=encode_document_id(outcome.key), status=outcome.status)
+    return bodies.Accepted(id=encode_document_id(outcome.key), status=outcome.status)
 
 
 def _require_valid_content(content: str) -> None:
@@ -282,7 +262,7 @@ def _require_valid_content(content: str) -> None:
         raise BadRequestError("The content can't be accepted", problem)
 
 
-def _to_draft(body: DocumentFields, content: str | None) -> DocumentDraft:
+def _to_draft(body: bodies.DocumentFields, content: str | None) -> DocumentDraft:
     return DocumentDraft(
         id=body.custom_id,
         content=content,
@@ -322,14 +302,14 @@ def _listed_tags(raw: str) -> list[Any]:
     return [tag for tag in parsed if tag != ""] if isinstance(parsed, list) else [raw]
 
 
-async def _delete_ids(caller: AuthenticatedCaller, ids: Sequence[str]) -> tuple[int, list[DeletionError]]:
+async def _delete_ids(caller: AuthenticatedCaller, ids: Sequence[str]) -> tuple[int, list[bodies.DeletionError]]:
     by_namespace: dict[str, list[DocumentRow]] = {}
     errors = []
     for document_id in dict.fromkeys(ids):
         try:
             found = await find_document(caller, document_id)
         except NotFoundError as error:
-            errors.append(DeletionError(id=document_id, error=error.details or error.error))
+            errors.append(bodies.DeletionError(id=document_id, error=error.details or error.error))
         else:
             by_namespace.setdefault(found.access.namespace, []).append(found.row)
     count = 0
@@ -355,7 +335,7 @@ async def _delete_contents(caller: AuthenticatedCaller, tag: str, filepath: str 
     return count
 
 
-def _message_line(message: Message) -> str:
+def _message_line(message: bodies.Message) -> str:
     parts = (
         [message.content]
         if isinstance(message.content, str)

@@ -16,21 +16,8 @@ from api.routes.v3_v4.memory_presenter import created_memory, memory_entry, pare
 from api.routes.v3_v4.metadata_filters import parse_filters
 from pipeline.rows import MemoryRow
 from schemas.http.pagination import paginate
+from schemas.http.v3_v4 import memory_bodies as bodies
 from schemas.http.v3_v4.document_bodies import ListBody
-from schemas.http.v3_v4.memory_bodies import (
-    CreateMemoriesBody,
-    CreateMemoriesResponse,
-    ForgetMatchingBody,
-    ForgetMatchingResponse,
-    ForgetMemoryBody,
-    ForgetMemoryResponse,
-    ListMemoriesResponse,
-    MemoryFields,
-    MemoryReference,
-    ScoredMemory,
-    UpdatedMemory,
-    UpdateMemoryBody,
-)
 from schemas.http.v5.search_bodies import SearchBody
 from schemas.ids import memory_id
 from schemas.limits import MAX_SEARCH_RESULTS
@@ -39,7 +26,7 @@ router = APIRouter(route_class=LenientRoute, prefix="/v4/memories", include_in_s
 
 
 @router.post("", status_code=201)
-async def create(caller: WriteKey, body: CreateMemoriesBody) -> CreateMemoriesResponse:
+async def create(caller: WriteKey, body: bodies.CreateMemoriesBody) -> bodies.CreateMemoriesResponse:
     """Store memories as they are, without extraction."""
     for memory in body.memories:
         _require_no_expiry(memory)
@@ -53,14 +40,14 @@ async def create(caller: WriteKey, body: CreateMemoriesBody) -> CreateMemoriesRe
     )
     documents = {memory.document for memory in stored}
     access.count_usage(documents=len(documents), size=size)
-    return CreateMemoriesResponse(
+    return bodies.CreateMemoriesResponse(
         document_id=encode_document_id(documents.pop()) if len(documents) == 1 else None,
         memories=[created_memory(memory) for memory in stored],
     )
 
 
 @router.patch("")
-async def update(caller: WriteKey, body: UpdateMemoryBody) -> UpdatedMemory:
+async def update(caller: WriteKey, body: bodies.UpdateMemoryBody) -> bodies.UpdatedMemory:
     """Replace a memory by a new version; the earlier one stays in its history."""
     _require_no_expiry(body)
     access = open_for_change(caller, [body.container_tag])
@@ -71,16 +58,16 @@ async def update(caller: WriteKey, body: UpdateMemoryBody) -> UpdatedMemory:
 
 
 @router.delete("")
-async def forget(caller: ForgetKey, body: ForgetMemoryBody) -> ForgetMemoryResponse:
+async def forget(caller: ForgetKey, body: bodies.ForgetMemoryBody) -> bodies.ForgetMemoryResponse:
     """Forget a memory: it is hidden from recall, its history is kept."""
     access = open_for_change(caller, [body.container_tag])
     row = await _require_memory(access, body)
     await memory_forgetting.forget_by_ids(access.state, access.namespace, [row.id], body.reason)
-    return ForgetMemoryResponse(id=row.id, forgotten=True)
+    return bodies.ForgetMemoryResponse(id=row.id, forgotten=True)
 
 
 @router.post("/forget-matching", response_model_exclude_unset=True)
-async def forget_matching(caller: ForgetAndReadKey, body: ForgetMatchingBody) -> ForgetMatchingResponse:
+async def forget_matching(caller: ForgetAndReadKey, body: bodies.ForgetMatchingBody) -> bodies.ForgetMatchingResponse:
     """Forget the memories that match a description, or preview them."""
     access = open_for_change(caller, [body.container_tag])
     matches = await _matching_memories(access, body)
@@ -88,7 +75,7 @@ async def forget_matching(caller: ForgetAndReadKey, body: ForgetMatchingBody) ->
         ids = [match.id for match in matches]
         await memory_forgetting.forget_by_ids(access.state, access.namespace, ids, body.reason)
     verb = "would be forgotten" if body.dry_run else "forgotten"
-    answer = ForgetMatchingResponse(
+    answer = bodies.ForgetMatchingResponse(
         dry_run=body.dry_run,
         count=len(matches),
         forget_batch_id=None,
@@ -102,13 +89,13 @@ async def forget_matching(caller: ForgetAndReadKey, body: ForgetMatchingBody) ->
 
 
 @router.post("/list")
-async def list_memories(caller: ReadKey, body: ListBody) -> ListMemoriesResponse:
+async def list_memories(caller: ReadKey, body: ListBody) -> bodies.ListMemoriesResponse:
     """List a page of current memories, each with its earlier versions."""
     state = caller.state
     incarnations = readable_incarnations(caller, body.tags)
     selected = parse_filters(body.filters)
     if not incarnations:
-        return ListMemoriesResponse(memory_entries=[], pagination=paginate(body.page, body.limit, 0))
+        return bodies.ListMemoriesResponse(memory_entries=[], pagination=paginate(body.page, body.limit, 0))
     page = await state.memories.page(
         incarnations,
         documents=None if selected is None else await state.documents.matching_keys(incarnations, selected),
@@ -120,10 +107,10 @@ async def list_memories(caller: ReadKey, body: ListBody) -> ListMemoriesResponse
     history = await _read_history(state, page.rows)
     sources = await state.documents_by_key({key for row in page.rows for key in row.sources})
     entries = [memory_entry(state, row, history, sources) for row in page.rows]
-    return ListMemoriesResponse(memory_entries=entries, pagination=paginate(body.page, body.limit, page.total))
+    return bodies.ListMemoriesResponse(memory_entries=entries, pagination=paginate(body.page, body.limit, page.total))
 
 
-def _stated(fields: MemoryFields, text: str, *, is_static: bool, replaces: str | None = None) -> StatedMemory:
+def _stated(fields: bodies.MemoryFields, text: str, *, is_static: bool, replaces: str | None = None) -> StatedMemory:
     context = fields.temporal_context
     return StatedMemory(
         text=text,
@@ -135,7 +122,7 @@ def _stated(fields: MemoryFields, text: str, *, is_static: bool, replaces: str |
     )
 
 
-def _require_no_expiry(memory: MemoryFields) -> None:
+def _require_no_expiry(memory: bodies.MemoryFields) -> None:
     if memory.forget_after is not None or memory.forget_reason is not None:
         raise NotImplementedHereError(
             "A memory can't be given an expiry here",
@@ -143,7 +130,7 @@ def _require_no_expiry(memory: MemoryFields) -> None:
         )
 
 
-async def _require_memory(access: NamespaceAccess, body: MemoryReference) -> MemoryRow:
+async def _require_memory(access: NamespaceAccess, body: bodies.MemoryReference) -> MemoryRow:
     """Return the memory with this id or this exact text; NotFoundError if there is none to recall."""
     if not body.id and not body.content:
         raise BadRequestError("No memory is named", "Send its id, or its exact text as content.")
@@ -155,7 +142,7 @@ async def _require_memory(access: NamespaceAccess, body: MemoryReference) -> Mem
     raise NotFoundError("Memory not found", f"There is no such memory in {access.namespace}.")
 
 
-async def _matching_memories(access: NamespaceAccess, body: ForgetMatchingBody) -> list[ScoredMemory]:
+async def _matching_memories(access: NamespaceAccess, body: bodies.ForgetMatchingBody) -> list[bodies.ScoredMemory]:
     """Return what a semantic delete would forget, as far as it is similar enough, best first."""
     namespace = access.state.catalog.namespace(access.namespace)
     if namespace is None:
@@ -165,7 +152,9 @@ async def _matching_memories(access: NamespaceAccess, body: ForgetMatchingBody) 
         query=body.query, search_mode="memories", threshold=body.threshold, limit=MAX_SEARCH_RESULTS
     )
     scores = {result.id: result.similarity for result in (await access.state.queries.search(namespace, query)).results}
-    matches = [ScoredMemory(id=row.id, memory=row.text, score=scores[row.id]) for row in rows if row.id in scores]
+    matches = [
+        bodies.ScoredMemory(id=row.id, memory=row.text, score=scores[row.id]) for row in rows if row.id in scores
+    ]
     return matches[: body.max_forget]
 
 

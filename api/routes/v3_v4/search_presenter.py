@@ -11,17 +11,7 @@ from api.routes.v3_v4.document_presenter import type_of
 from api.routes.v3_v4.metadata_filters import FILEPATH_FIELD
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow
 from schemas.base import format_timestamp
-from schemas.http.v3_v4.search_bodies import (
-    DocumentSearchBody,
-    FoundDocument,
-    FoundMemory,
-    MatchingChunk,
-    MemoryContext,
-    MemorySearchInclude,
-    RelatedMemory,
-    SourceChunk,
-    SourceDocument,
-)
+from schemas.http.v3_v4 import search_bodies as bodies
 from schemas.http.v5.memory_bodies import RelatedMemory as V5RelatedMemory
 from schemas.http.v5.search_bodies import SearchRelated, SearchResult
 
@@ -33,8 +23,8 @@ class ContainerResult:
 
 
 async def found_documents(
-    state: AppState, found: Sequence[ContainerResult], body: DocumentSearchBody
-) -> list[FoundDocument]:
+    state: AppState, found: Sequence[ContainerResult], body: bodies.DocumentSearchBody
+) -> list[bodies.FoundDocument]:
     """Group passages by document; a document ranks by its best passage."""
     rows = await _source_documents(state, found)
     matches: dict[str, dict[str, SearchResult]] = {}
@@ -47,8 +37,8 @@ async def found_documents(
 
 
 async def found_memories(
-    state: AppState, found: Sequence[ContainerResult], include: MemorySearchInclude
-) -> list[FoundMemory]:
+    state: AppState, found: Sequence[ContainerResult], include: bodies.MemorySearchInclude
+) -> list[bodies.FoundMemory]:
     memory_ids = [hit.result.id for hit in found if hit.result.memory is not None]
     memories = await state.memories_by_id(memory_ids)
     documents = await _source_documents(state, found) if include.documents or include.chunks else {}
@@ -73,14 +63,19 @@ async def _source_documents(state: AppState, found: Sequence[ContainerResult]) -
 
 
 def _found_document(
-    row: DocumentRow, passages: Mapping[str, SearchResult], all_chunks: Sequence[ChunkRow], body: DocumentSearchBody
-) -> FoundDocument:
+    row: DocumentRow,
+    passages: Mapping[str, SearchResult],
+    all_chunks: Sequence[ChunkRow],
+    body: bodies.DocumentSearchBody,
+) -> bodies.FoundDocument:
     chunks = [
-        MatchingChunk(content=passage.chunk or "", is_relevant=True, score=passage.similarity)
+        bodies.MatchingChunk(content=passage.chunk or "", is_relevant=True, score=passage.similarity)
         for passage in passages.values()
     ]
-    chunks += [MatchingChunk(content=text, is_relevant=False, score=0.0) for text in _neighbours(passages, all_chunks)]
-    document = FoundDocument(
+    chunks += [
+        bodies.MatchingChunk(content=text, is_relevant=False, score=0.0) for text in _neighbours(passages, all_chunks)
+    ]
+    document = bodies.FoundDocument(
         document_id=encode_document_id(row.key),
         title=display_title(row),
         type=type_of(row),
@@ -109,8 +104,8 @@ def _found_memory(
     memory: MemoryRow | None,
     document: DocumentRow | None,
     passages: Mapping[str, Sequence[ChunkRow]],
-    include: MemorySearchInclude,
-) -> FoundMemory:
+    include: bodies.MemorySearchInclude,
+) -> bodies.FoundMemory:
     filepath = result.metadata.get(FILEPATH_FIELD)
     fields: dict[str, Any] = {"chunk": result.chunk} if result.memory is None else {"memory": result.memory}
     if memory is not None:
@@ -122,7 +117,7 @@ def _found_memory(
     if include.chunks:
         chunks = [] if document is None else passages.get(document.key, [])
         fields["chunks"] = [_source_chunk(chunk, result) for chunk in chunks if _holds(chunk, result, memory)]
-    return FoundMemory(
+    return bodies.FoundMemory(
         id=result.id,
         metadata=result.metadata,
         updated_at=result.system.updated_at,
@@ -139,8 +134,8 @@ def _holds(chunk: ChunkRow, result: SearchResult, memory: MemoryRow | None) -> b
     return chunk.start <= memory.start < chunk.end
 
 
-def _source_chunk(chunk: ChunkRow, result: SearchResult) -> SourceChunk:
-    return SourceChunk(
+def _source_chunk(chunk: ChunkRow, result: SearchResult) -> bodies.SourceChunk:
+    return bodies.SourceChunk(
         content=chunk.text,
         score=result.similarity,
         position=chunk.position,
@@ -148,8 +143,8 @@ def _source_chunk(chunk: ChunkRow, result: SearchResult) -> SourceChunk:
     )
 
 
-def _source_document(row: DocumentRow, include: MemorySearchInclude) -> SourceDocument:
-    document = SourceDocument(
+def _source_document(row: DocumentRow, include: bodies.MemorySearchInclude) -> bodies.SourceDocument:
+    document = bodies.SourceDocument(
         id=encode_document_id(row.key),
         title=display_title(row) or "",
         type=type_of(row),
@@ -162,16 +157,16 @@ def _source_document(row: DocumentRow, include: MemorySearchInclude) -> SourceDo
     return document
 
 
-def _memory_context(related: SearchRelated) -> MemoryContext:
-    return MemoryContext(
+def _memory_context(related: SearchRelated) -> bodies.MemoryContext:
+    return bodies.MemoryContext(
         parents=[_related_memory(memory) for memory in related.parents],
         children=[_related_memory(memory) for memory in related.children],
         related=[_related_memory(memory) for memory in related.siblings],
     )
 
 
-def _related_memory(memory: V5RelatedMemory) -> RelatedMemory:
-    return RelatedMemory(
+def _related_memory(memory: V5RelatedMemory) -> bodies.RelatedMemory:
+    return bodies.RelatedMemory(
         relation=memory.relation,
         version=memory.version,
         memory=memory.memory,

@@ -17,17 +17,8 @@ from api.routes.v3_v4.search_presenter import ContainerResult
 from api.search.search_query import elapsed_milliseconds
 from pipeline.profile.bucket_classifier import effective_buckets
 from pipeline.rows import NamespaceRow
+from schemas.http.v3_v4 import search_bodies as bodies
 from schemas.http.v3_v4.container_tag_bodies import BucketResponse, BucketsResponse
-from schemas.http.v3_v4.search_bodies import (
-    ContainerBody,
-    DocumentSearchBody,
-    DocumentSearchResponse,
-    MemorySearchBody,
-    MemorySearchResponse,
-    ProfileBody,
-    ProfileResponse,
-    ProfileSections,
-)
 from schemas.http.v5.profile_bodies import Profile
 from schemas.http.v5.profile_bodies import ProfileBody as V5ProfileBody
 from schemas.http.v5.search_bodies import SearchBody, SearchInclude, SearchMode
@@ -42,7 +33,7 @@ _MODES: dict[str, SearchMode] = {"memories": "memories", "hybrid": "hybrid", "do
 
 
 @router.post("/v3/search", response_model_exclude_unset=True)
-async def search_documents(caller: ReadKey, body: DocumentSearchBody) -> DocumentSearchResponse:
+async def search_documents(caller: ReadKey, body: bodies.DocumentSearchBody) -> bodies.DocumentSearchResponse:
     """Search passages, and return their documents, best first."""
     started = perf_counter()
     if body.categories_filter:
@@ -64,17 +55,17 @@ async def search_documents(caller: ReadKey, body: DocumentSearchBody) -> Documen
     found = await _search(caller, containers, query, (only.row.key,) if only else None)
     documents = await search_presenter.found_documents(caller.state, found, body)
     shown = [document for document in documents if document.score >= body.document_threshold][: body.limit]
-    return DocumentSearchResponse(results=shown, timing=elapsed_milliseconds(started), total=len(shown))
+    return bodies.DocumentSearchResponse(results=shown, timing=elapsed_milliseconds(started), total=len(shown))
 
 
 @router.post("/v4/search", response_model_exclude_unset=True)
-async def search_memories(caller: ReadKey, body: MemorySearchBody) -> MemorySearchResponse:
+async def search_memories(caller: ReadKey, body: bodies.MemorySearchBody) -> bodies.MemorySearchResponse:
     """Search memories, passages or both, best first."""
     return await _search_memories(caller, body)
 
 
 @router.post("/v4/profile", response_model_exclude_unset=True)
-async def get_profile(caller: ReadKey, body: ProfileBody) -> ProfileResponse:
+async def get_profile(caller: ReadKey, body: bodies.ProfileBody) -> bodies.ProfileResponse:
     """Return a container's profile; with `q` also what a search in it finds."""
     access = open_container(caller, body.container_tag)
     state = caller.state
@@ -83,9 +74,9 @@ async def get_profile(caller: ReadKey, body: ProfileBody) -> ProfileResponse:
     profile = Profile(static=[], dynamic=[], buckets={})
     if namespace is not None:
         profile = await state.queries.build_profile(namespace, state.catalog.organization(), v5_body)
-    answer = ProfileResponse(profile=_sections(profile, body.include or _SECTIONS))
+    answer = bodies.ProfileResponse(profile=_sections(profile, body.include or _SECTIONS))
     if body.q:
-        search = MemorySearchBody.model_construct(
+        search = bodies.MemorySearchBody.model_construct(
             q=body.q,
             container_tag=body.container_tag,
             search_mode="hybrid",
@@ -97,7 +88,7 @@ async def get_profile(caller: ReadKey, body: ProfileBody) -> ProfileResponse:
 
 
 @router.post("/v4/profile/buckets")
-async def list_buckets(caller: ReadKey, body: ContainerBody) -> BucketsResponse:
+async def list_buckets(caller: ReadKey, body: bodies.ContainerBody) -> BucketsResponse:
     """List the buckets in effect in a container."""
     access = open_container(caller, body.container_tag)
     catalog = caller.state.catalog
@@ -108,7 +99,7 @@ async def list_buckets(caller: ReadKey, body: ContainerBody) -> BucketsResponse:
     )
 
 
-async def _search_memories(caller: AuthenticatedCaller, body: MemorySearchBody) -> MemorySearchResponse:
+async def _search_memories(caller: AuthenticatedCaller, body: bodies.MemorySearchBody) -> bodies.MemorySearchResponse:
     started = perf_counter()
     query = SearchBody.model_construct(
         query=body.q,
@@ -124,7 +115,7 @@ async def _search_memories(caller: AuthenticatedCaller, body: MemorySearchBody) 
     )
     found = (await _search(caller, searchable_containers(caller, body.tags), query))[: body.limit]
     results = await search_presenter.found_memories(caller.state, found, body.include)
-    return MemorySearchResponse(results=results, timing=elapsed_milliseconds(started), total=len(results))
+    return bodies.MemorySearchResponse(results=results, timing=elapsed_milliseconds(started), total=len(results))
 
 
 async def _search(
@@ -151,8 +142,8 @@ async def _search(
     return found if len(namespaces) == 1 else sorted(found, key=lambda hit: hit.result.similarity, reverse=True)
 
 
-def _sections(profile: Profile, wanted: Sequence[str]) -> ProfileSections:
-    sections = ProfileSections()
+def _sections(profile: Profile, wanted: Sequence[str]) -> bodies.ProfileSections:
+    sections = bodies.ProfileSections()
     if "static" in wanted:
         sections.static = [fact.memory for fact in profile.static]
     if "dynamic" in wanted:

@@ -13,21 +13,7 @@ from api.presenters import resource_presenter
 from api.routes.contract_route import IngestRoute, MultipartRoute, error_responses
 from api.routes.v5 import multipart_upload
 from schemas.events import Dreaming, TaskType
-from schemas.http.v5.document_bodies import (
-    BatchBody,
-    BatchItem,
-    BatchResponse,
-    BatchResult,
-    DeleteDocumentError,
-    DeleteDocumentsBody,
-    DeleteDocumentsResponse,
-    DocumentAccepted,
-    DocumentBody,
-    DocumentPatch,
-    DocumentResponse,
-    multipart_schema,
-    validate_content,
-)
+from schemas.http.v5 import document_bodies as bodies
 
 router = APIRouter(route_class=IngestRoute, prefix="/ns/{namespace}/document")
 
@@ -36,18 +22,20 @@ _CHANGE_ERRORS = error_responses(400, 401, 402, 403, 404, 409, 500)
 
 
 def _multipart_openapi(*, file_required: bool) -> dict[str, object]:
-    content = {"multipart/form-data": {"schema": multipart_schema(file_required=file_required)}}
+    content = {"multipart/form-data": {"schema": bodies.multipart_schema(file_required=file_required)}}
     return {"requestBody": {"required": True, "content": content}}
 
 
-def _accepted_response(access: NamespaceAccess, outcome: document_submission.SubmissionOutcome) -> DocumentAccepted:
+def _accepted_response(
+    access: NamespaceAccess, outcome: document_submission.SubmissionOutcome
+) -> bodies.DocumentAccepted:
     access.count_usage(documents=int(outcome.has_new_content), size=outcome.size)
     if outcome.error is not None:
         raise BadRequestError("The metadata can't be accepted", outcome.error)
-    return DocumentAccepted(id=outcome.id, status=outcome.status)
+    return bodies.DocumentAccepted(id=outcome.id, status=outcome.status)
 
 
-def _to_draft(item: BatchItem, task_type: TaskType | None, dreaming: Dreaming | None) -> DocumentDraft:
+def _to_draft(item: bodies.BatchItem, task_type: TaskType | None, dreaming: Dreaming | None) -> DocumentDraft:
     return DocumentDraft(
         id=item.id,
         content=item.content,
@@ -61,9 +49,9 @@ def _to_draft(item: BatchItem, task_type: TaskType | None, dreaming: Dreaming | 
 
 
 @router.post("", tags=["Ingest"], responses=_INGEST_ERRORS)
-async def add(access: WriteAccess, body: DocumentBody) -> DocumentAccepted:
+async def add(access: WriteAccess, body: bodies.DocumentBody) -> bodies.DocumentAccepted:
     """Add a document, or append to an existing document with the same id."""
-    if problem := validate_content(body.content):
+    if problem := bodies.validate_content(body.content):
         raise BadRequestError("The content can't be accepted", problem)
     draft = _to_draft(body, body.task_type, body.dreaming)
     outcomes = await document_submission.add_documents(
@@ -75,9 +63,9 @@ async def add(access: WriteAccess, body: DocumentBody) -> DocumentAccepted:
 @router.post(
     "/batch", tags=["Ingest"], responses=error_responses(400, 401, 402, 403, 500), response_model_exclude_unset=True
 )
-async def add_batch(access: WriteAccess, body: BatchBody) -> BatchResponse:
+async def add_batch(access: WriteAccess, body: bodies.BatchBody) -> bodies.BatchResponse:
     """Add up to 600 documents with one write; a rejected document does not affect the others."""
-    problems = [validate_content(item.content) for item in body.documents]
+    problems = [bodies.validate_content(item.content) for item in body.documents]
     valid = [item for item, problem in zip(body.documents, problems, strict=True) if problem is None]
     drafts = [_to_draft(item, body.task_type, body.dreaming) for item in valid]
     outcomes = (
@@ -87,7 +75,9 @@ async def add_batch(access: WriteAccess, body: BatchBody) -> BatchResponse:
     )
     added = [outcome.size for outcome in outcomes if outcome.has_new_content]
     access.count_usage(documents=len(added), size=sum(added))
-    results = [BatchResult(id=outcome.id, status=outcome.status) for outcome in outcomes if outcome.error is None]
+    results = [
+        bodies.BatchResult(id=outcome.id, status=outcome.status) for outcome in outcomes if outcome.error is None
+    ]
     failed = [
         _rejected_item(item.id or "", "content", problem)
         for item, problem in zip(body.documents, problems, strict=True)
@@ -96,15 +86,15 @@ async def add_batch(access: WriteAccess, body: BatchBody) -> BatchResponse:
     failed += [
         _rejected_item(outcome.id, "metadata", outcome.error) for outcome in outcomes if outcome.error is not None
     ]
-    return BatchResponse(results=results + failed, count=len(results), failed=len(failed))
+    return bodies.BatchResponse(results=results + failed, count=len(results), failed=len(failed))
 
 
-def _rejected_item(document_id: str, field: str, problem: str) -> BatchResult:
-    return BatchResult(id=document_id, status="error", error=f"The {field} can't be accepted", details=problem)
+def _rejected_item(document_id: str, field: str, problem: str) -> bodies.BatchResult:
+    return bodies.BatchResult(id=document_id, status="error", error=f"The {field} can't be accepted", details=problem)
 
 
 @router.post("/file", tags=["Ingest"], responses=_INGEST_ERRORS, openapi_extra=_multipart_openapi(file_required=True))
-async def upload_file(request: Request, access: WriteAccess) -> DocumentAccepted:
+async def upload_file(request: Request, access: WriteAccess) -> bodies.DocumentAccepted:
     """Add a file; its id is derived from its content."""
 
     async def require_quota(draft: DocumentDraft) -> None:
@@ -123,7 +113,7 @@ async def upload_file(request: Request, access: WriteAccess) -> DocumentAccepted
 @router.post(
     "/file/{id:path}", tags=["Ingest"], responses=_CHANGE_ERRORS, openapi_extra=_multipart_openapi(file_required=True)
 )
-async def replace_with_file(request: Request, access: WriteAccess, id: DocumentPath) -> DocumentAccepted:
+async def replace_with_file(request: Request, access: WriteAccess, id: DocumentPath) -> bodies.DocumentAccepted:
     """Replace a document, its metadata and all other fields."""
     await document_submission.require_document(access.state, access.namespace, id)
     access.require_document_quota(1, 1)
@@ -133,7 +123,7 @@ async def replace_with_file(request: Request, access: WriteAccess, id: DocumentP
     )
 
 
-async def update_file(request: Request, access: WriteAccess, id: DocumentPath) -> DocumentAccepted:
+async def update_file(request: Request, access: WriteAccess, id: DocumentPath) -> bodies.DocumentAccepted:
     """Change the given fields; metadata merges key by key."""
     await document_submission.require_document(access.state, access.namespace, id)
     draft = await multipart_upload.read_document_draft(request, access.state, file_required=False)
@@ -163,7 +153,7 @@ router.add_api_route(
     responses=error_responses(400, 401, 403, 404, 500),
     response_model_exclude_unset=True,
 )
-async def get(access: ReadAccess, id: DocumentPath, include: DocumentIncludes) -> DocumentResponse:
+async def get(access: ReadAccess, id: DocumentPath, include: DocumentIncludes) -> bodies.DocumentResponse:
     """Return a document as of the newest write."""
     state = access.state
     row = (await state.find_documents(access.namespace, [id])).get(id)
@@ -183,9 +173,9 @@ async def get(access: ReadAccess, id: DocumentPath, include: DocumentIncludes) -
 
 
 @router.patch("/{id:path}", tags=["Ingest"], responses=_CHANGE_ERRORS)
-async def update(access: WriteAccess, id: DocumentPath, body: DocumentPatch) -> DocumentAccepted:
+async def update(access: WriteAccess, id: DocumentPath, body: bodies.DocumentPatch) -> bodies.DocumentAccepted:
     """Replace the content if given; metadata merges key by key."""
-    if body.content is not None and (problem := validate_content(body.content)):
+    if body.content is not None and (problem := bodies.validate_content(body.content)):
         raise BadRequestError("The content can't be accepted", problem)
     draft = DocumentDraft(**body.model_dump(exclude_unset=True))
     outcome = await document_submission.patch_document(
@@ -195,14 +185,15 @@ async def update(access: WriteAccess, id: DocumentPath, body: DocumentPatch) -> 
 
 
 @router.delete("", tags=["Content Management"])
-async def delete(access: ForgetAccess, body: DeleteDocumentsBody) -> DeleteDocumentsResponse:
+async def delete(access: ForgetAccess, body: bodies.DeleteDocumentsBody) -> bodies.DeleteDocumentsResponse:
     """Delete documents with their chunks, and memories that no other document supports."""
     count, unknown = await document_submission.delete_documents(access.state, access.namespace, body.ids)
     access.add_audit_fields(count=count, ids=", ".join(body.ids))
-    return DeleteDocumentsResponse(count=count, errors=_unknown_documents(access.namespace, unknown))
+    return bodies.DeleteDocumentsResponse(count=count, errors=_unknown_documents(access.namespace, unknown))
 
 
-def _unknown_documents(namespace: str, ids: Sequence[str]) -> list[DeleteDocumentError]:
+def _unknown_documents(namespace: str, ids: Sequence[str]) -> list[bodies.DeleteDocumentError]:
     return [
-        DeleteDocumentError(id=document_id, error=f"There is no such document in {namespace}") for document_id in ids
+        bodies.DeleteDocumentError(id=document_id, error=f"There is no such document in {namespace}")
+        for document_id in ids
     ]

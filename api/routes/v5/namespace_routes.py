@@ -18,15 +18,7 @@ from api.presenters import resource_presenter
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.http.field_types import Omittable
 from schemas.http.pagination import paginate
-from schemas.http.v5.namespace_bodies import (
-    NamespaceDeleted,
-    NamespaceDetails,
-    NamespaceMoveQueued,
-    NamespacePatch,
-    NamespacesResponse,
-    OrganizationPatch,
-    OrganizationResponse,
-)
+from schemas.http.v5 import namespace_bodies as bodies
 
 router = APIRouter(route_class=ContractRoute)
 namespaces_router = APIRouter(route_class=ContractRoute, tags=["Namespaces"])
@@ -39,7 +31,7 @@ _ITEM_ERRORS = error_responses(400, 401, 403, 404, 500)
 @namespaces_router.get("/ns", responses=_LIST_ERRORS)
 async def list_ns(
     caller: ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
-) -> NamespacesResponse:
+) -> bodies.NamespacesResponse:
     """List the namespaces that the key may read, newest first."""
     return await _namespace_page(caller, page, limit, q)
 
@@ -47,18 +39,20 @@ async def list_ns(
 @namespaces_router.get("/namespaces", responses=_LIST_ERRORS)
 async def list_namespaces(
     caller: ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
-) -> NamespacesResponse:
+) -> bodies.NamespacesResponse:
     """List namespaces; the same operation as /ns."""
     return await _namespace_page(caller, page, limit, q)
 
 
-async def _namespace_page(caller: AuthenticatedCaller, page: int, limit: int, q: str | None) -> NamespacesResponse:
+async def _namespace_page(
+    caller: AuthenticatedCaller, page: int, limit: int, q: str | None
+) -> bodies.NamespacesResponse:
     catalog, scopes, name_part = caller.state.catalog, caller.principal.readable, (q or "").lower()
     shown = catalog.newest(scopes, name_part, start=(page - 1) * limit, limit=limit)
     incarnations = [incarnation for row in shown for incarnation in row.incarnations]
     documents = caller.state.documents.count_by_incarnation(incarnations)
     memories = caller.state.memories.count_by_incarnation(incarnations)
-    return NamespacesResponse(
+    return bodies.NamespacesResponse(
         namespaces=[
             resource_presenter.listed_namespace_response(
                 row,
@@ -72,13 +66,13 @@ async def _namespace_page(caller: AuthenticatedCaller, page: int, limit: int, q:
 
 
 @namespaces_router.get("/ns/{namespace}", responses=_ITEM_ERRORS)
-async def get(access: ReadAccess) -> NamespaceDetails:
+async def get(access: ReadAccess) -> bodies.NamespaceDetails:
     """Return a namespace's settings."""
     return resource_presenter.namespace_response(namespace_settings.require_namespace(access.state, access.namespace))
 
 
 @namespaces_router.patch("/ns/{namespace}", responses=_ITEM_ERRORS)
-async def update(access: WriteAccess, body: NamespacePatch) -> NamespaceDetails:
+async def update(access: WriteAccess, body: bodies.NamespacePatch) -> bodies.NamespaceDetails:
     """Set or clear the namespace's supporting context."""
     row = await namespace_settings.set_supporting_context(access.state, access.namespace, body.supporting_context)
     return resource_presenter.namespace_response(row)
@@ -86,19 +80,22 @@ async def update(access: WriteAccess, body: NamespacePatch) -> NamespaceDetails:
 
 @namespaces_router.delete(
     "/ns/{namespace}",
-    response_model=NamespaceDeleted | NamespaceMoveQueued,
-    responses={202: {"model": NamespaceMoveQueued, "description": ""}, **error_responses(400, 401, 403, 404, 409, 500)},
+    response_model=bodies.NamespaceDeleted | bodies.NamespaceMoveQueued,
+    responses={
+        202: {"model": bodies.NamespaceMoveQueued, "description": ""},
+        **error_responses(400, 401, 403, 404, 409, 500),
+    },
 )
 async def delete(
     response: Response,
     access: ForgetAccess,
     moveTo: Omittable[MoveTarget] = None,  # noqa: N803 - the contract's name
-) -> NamespaceDeleted | NamespaceMoveQueued:
+) -> bodies.NamespaceDeleted | bodies.NamespaceMoveQueued:
     """Delete the namespace, or move its content to another namespace."""
     if moveTo is None:
         counts = await namespace_settings.delete_namespace(access.state, access.namespace)
         access.add_audit_fields(documents=counts.documents, memories=counts.memories)
-        return NamespaceDeleted(
+        return bodies.NamespaceDeleted(
             status="deleted",
             namespace=access.namespace,
             deleted_documents_count=counts.documents,
@@ -108,24 +105,26 @@ async def delete(
     require_coverage(access.principal, moveTo)
     operation = await namespace_settings.request_move(access.state, access.namespace, moveTo)
     response.status_code = 202
-    return NamespaceMoveQueued(status="queued", operation_id=operation, namespace=access.namespace, move_to=moveTo)
+    return bodies.NamespaceMoveQueued(
+        status="queued", operation_id=operation, namespace=access.namespace, move_to=moveTo
+    )
 
 
 @organization_router.get("", responses=error_responses(401, 403, 500))
-async def get_organization(caller: ReadKey) -> OrganizationResponse:
+async def get_organization(caller: ReadKey) -> bodies.OrganizationResponse:
     """Return the organizational context and the number of namespaces that the key may read."""
     return _organization_response(caller)
 
 
 @organization_router.patch("")
-async def update_organization(caller: OperatorKey, body: OrganizationPatch) -> OrganizationResponse:
+async def update_organization(caller: OperatorKey, body: bodies.OrganizationPatch) -> bodies.OrganizationResponse:
     """Set or clear the organizational context."""
     await namespace_settings.set_organizational_context(caller.state, body.organizational_context)
     return _organization_response(caller)
 
 
-def _organization_response(caller: AuthenticatedCaller) -> OrganizationResponse:
-    return OrganizationResponse(
+def _organization_response(caller: AuthenticatedCaller) -> bodies.OrganizationResponse:
+    return bodies.OrganizationResponse(
         organizational_context=caller.state.catalog.organization().context,
         namespace_count=caller.state.catalog.count(caller.principal.readable),
     )

@@ -12,15 +12,7 @@ from api.presenters.profile_markdown import render_profile
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.memory.versioning.fact_comparison import parse_valid_time
 from pipeline.profile.bucket_classifier import effective_buckets
-from schemas.http.v5.profile_bodies import (
-    BucketsResponse,
-    DeleteBucketsBody,
-    Profile,
-    ProfileBody,
-    ProfileFact,
-    ProfileResponse,
-    SetBucketsBody,
-)
+from schemas.http.v5 import profile_bodies as bodies
 from schemas.http.v5.search_bodies import SearchBody, SearchResponse
 
 router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}")
@@ -52,22 +44,26 @@ async def search(access: ReadAccess, body: SearchBody) -> Response:
         200: {"content": {"text/markdown": {"schema": {"type": "string"}}}},
         **error_responses(400, 401, 403, 500),
     },
-    response_model=ProfileResponse,
+    response_model=bodies.ProfileResponse,
 )
-async def profile(request: Request, access: ReadAccess, body: ProfileBody | None = None) -> ProfileResponse | Response:
+async def profile(
+    request: Request, access: ReadAccess, body: bodies.ProfileBody | None = None
+) -> bodies.ProfileResponse | Response:
     """Return the profile in sections; as Markdown if the Accept header prefers it."""
     state = access.state
     namespace = state.catalog.namespace(access.namespace)
-    answer = Profile(static=[], dynamic=[], buckets={name: [] for name in (body and body.buckets) or []})
+    answer = bodies.Profile(static=[], dynamic=[], buckets={name: [] for name in (body and body.buckets) or []})
     if namespace is not None:
-        answer = await state.queries.build_profile(namespace, state.catalog.organization(), body or ProfileBody())
+        answer = await state.queries.build_profile(
+            namespace, state.catalog.organization(), body or bodies.ProfileBody()
+        )
     if _prefers_markdown(request.headers.get("accept", "")):
         page = render_profile(access.namespace, answer, await _days_of(state, answer.dynamic))
         return Response(page, media_type="text/markdown")
-    return ProfileResponse(profile=answer)
+    return bodies.ProfileResponse(profile=answer)
 
 
-async def _days_of(state: AppState, facts: Sequence[ProfileFact]) -> dict[str, str]:
+async def _days_of(state: AppState, facts: Sequence[bodies.ProfileFact]) -> dict[str, str]:
     """Return by id the days of what is going on now; a fact of several memories has none."""
     rows = await state.memories_by_id([fact.id for fact in facts])
     return {id_: parse_valid_time(row.date, row.updated_at).date().isoformat() for id_, row in rows.items()}
@@ -91,22 +87,22 @@ def _weight(options: list[str]) -> float:
 
 
 @router.get("/profile/buckets", tags=["Profiles"], responses=error_responses(400, 401, 403))
-async def get_buckets(access: ReadAccess) -> BucketsResponse:
+async def get_buckets(access: ReadAccess) -> bodies.BucketsResponse:
     """Return the effective buckets."""
     catalog = access.state.catalog
     row = catalog.namespace(access.namespace)
-    return BucketsResponse(buckets={} if row is None else effective_buckets(row, catalog.organization()))
+    return bodies.BucketsResponse(buckets={} if row is None else effective_buckets(row, catalog.organization()))
 
 
 @router.put("/profile/buckets", tags=["Profiles"], responses=error_responses(400, 401, 403, 404, 409, 500))
-async def set_buckets(access: WriteAccess, body: SetBucketsBody) -> BucketsResponse:
+async def set_buckets(access: WriteAccess, body: bodies.SetBucketsBody) -> bodies.BucketsResponse:
     """Add or redefine buckets of the namespace."""
     buckets = await namespace_settings.set_buckets(access.state, access.namespace, body.buckets)
-    return BucketsResponse(buckets=buckets)
+    return bodies.BucketsResponse(buckets=buckets)
 
 
 @router.delete("/profile/buckets", tags=["Profiles"], responses=error_responses(400, 401, 403, 404, 409, 500))
-async def delete_buckets(access: WriteAccess, body: DeleteBucketsBody) -> BucketsResponse:
+async def delete_buckets(access: WriteAccess, body: bodies.DeleteBucketsBody) -> bodies.BucketsResponse:
     """Remove buckets of the namespace."""
     buckets = await namespace_settings.delete_buckets(access.state, access.namespace, body.buckets)
-    return BucketsResponse(buckets=buckets)
+    return bodies.BucketsResponse(buckets=buckets)

@@ -10,17 +10,7 @@ from connectors.client.http_client import HttpClient, json_object, json_or_raise
 from connectors.errors import CursorExpiredError, ItemError
 from connectors.providers.common.file_metadata import unsupported_reason, version_hash
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
-from connectors.providers.gmail.content import (
-    MailMessage,
-    decode_base64url,
-    parse_message,
-    participants,
-    sender_name,
-    thread_markdown,
-    thread_subject,
-    unfetched_texts,
-    with_texts,
-)
+from connectors.providers.gmail import content
 from connectors.sync_messages import (
     Checkpoint,
     Cursor,
@@ -158,7 +148,7 @@ class GmailSync:
         response = await self.http.get(
             f"{self.base_url}/threads/{id_}", params={"format": "full"}, max_bytes=_MAX_THREAD_BYTES
         )
-        mails: list[MailMessage] = []
+        mails: list[content.MailMessage] = []
         at = "0"
         if response.status_code != 404:
             thread = json_or_raise(item_response(response, "Gmail"))
@@ -183,19 +173,19 @@ class GmailSync:
         """Store a thread's attachment ids, which saves a scan of all items per thread."""
         return [] if before == after else [ProviderState(_ATTACHMENTS_PREFIX + thread, "\n".join(after) or None)]
 
-    async def _parse_message(self, message: Mapping[str, Any]) -> MailMessage:
+    async def _parse_message(self, message: Mapping[str, Any]) -> content.MailMessage:
         """Parse a message, with its long texts, which are fetched like attachments."""
-        mail = parse_message(message)
-        texts = {part.handle: await self._part_data(mail, part) for part in unfetched_texts(mail)}
-        return with_texts(mail, texts) if texts else mail
+        mail = content.parse_message(message)
+        texts = {part.handle: await self._part_data(mail, part) for part in content.unfetched_texts(mail)}
+        return content.with_texts(mail, texts) if texts else mail
 
-    async def _thread_item(self, id_: str, at: str, mails: Sequence[MailMessage]) -> SourceItem:
+    async def _thread_item(self, id_: str, at: str, mails: Sequence[content.MailMessage]) -> SourceItem:
         unread = {each.name: " (not read)" for mail in mails for each in mail.attachments if _unsupported_reason(each)}
         times = [mail.sent_at for mail in mails if mail.sent_at]
         metadata: Metadata = {
             "type": "email",
-            "author": sender_name(mails[0].sender),
-            "participants": participants(mails),
+            "author": content.sender_name(mails[0].sender),
+            "participants": content.participants(mails),
             "labels": await self._label_names_of(mails),
             "messages": len(mails),
         }
@@ -204,23 +194,23 @@ class GmailSync:
         return SourceItem(
             id=id_,
             version=at,
-            title=thread_subject(mails),
+            title=content.thread_subject(mails),
             text=await _thread_markdown(mails, unread),
             url=self._thread_url(id_),
             metadata=metadata,
             date=times[-1] if times else None,
         )
 
-    async def _fetch_attachment(self, id_: str, mail: MailMessage, attached: MailPart) -> SyncMessage:
+    async def _fetch_attachment(self, id_: str, mail: content.MailMessage, attached: MailPart) -> SyncMessage:
         return await self.fetcher.fetch(id_, attached.name, lambda: self._attachment_item(id_, mail, attached))
 
-    async def _attachment_item(self, id_: str, mail: MailMessage, attached: MailPart) -> SourceItem:
+    async def _attachment_item(self, id_: str, mail: content.MailMessage, attached: MailPart) -> SourceItem:
         """Build the item of an attachment, from the thread itself if Gmail included its content."""
         metadata: Metadata = {
             "type": "email_attachment",
             "thread": id_.partition("/")[0],
             "path": f"{mail.subject}/{attached.name}",
-            "author": sender_name(mail.sender),
+            "author": content.sender_name(mail.sender),
         }
         if mail.sent_at:
             metadata |= {"createdAt": format_timestamp(mail.sent_at), "updatedAt": format_timestamp(mail.sent_at)}
@@ -234,18 +224,18 @@ class GmailSync:
             date=mail.sent_at,
         )
 
-    async def _part_data(self, mail: MailMessage, part: MailPart) -> bytes:
+    async def _part_data(self, mail: content.MailMessage, part: MailPart) -> bytes:
         """Fetch a part by its handle, which is valid only for the thread as just fetched."""
         if not part.handle:
             raise ItemError("Gmail lists this attachment without its content.", code="no_content", retryable=True)
         path = f"messages/{mail.id}/attachments/{part.handle}"
         response = await self.http.get(f"{self.base_url}/{path}", max_bytes=_MAX_THREAD_BYTES)
-        data = decode_base64url(json_or_raise(item_response(response, "Gmail")).get("data") or "")
+        data = content.decode_base64url(json_or_raise(item_response(response, "Gmail")).get("data") or "")
         if not data:
             raise ItemError("Gmail returned no content for this attachment.", code="no_content", retryable=True)
         return data
 
-    async def _label_names_of(self, mails: Sequence[MailMessage]) -> list[str]:
+    async def _label_names_of(self, mails: Sequence[content.MailMessage]) -> list[str]:
         """Return the names of user labels and common folders."""
         if self.label_names is None:
             listed = (await self._get_json("labels")).get("labels") or ()
@@ -293,7 +283,7 @@ class GmailSync:
                     touched.add(message["threadId"])
         return touched
 
-    def _is_selected(self, mails: Sequence[MailMessage]) -> bool:
+    def _is_selected(self, mails: Sequence[content.MailMessage]) -> bool:
         return not self.label_ids or any(mail.labels & {*self.label_ids} for mail in mails)
 
     async def _get_json(self, path: str) -> Mapping[str, Any]:
@@ -311,10 +301,10 @@ _MAX_INLINE_BYTES = 50_000
 """Size from which mails are converted in a thread, to keep the event loop responsive."""
 
 
-async def _thread_markdown(mails: Sequence[MailMessage], unread: Mapping[str, str]) -> str:
+async def _thread_markdown(mails: Sequence[content.MailMessage], unread: Mapping[str, str]) -> str:
     if sum(len(part.data or b"") for mail in mails for part in text_parts(mail.root)) <= _MAX_INLINE_BYTES:
-        return thread_markdown(mails, unread)
-    return await asyncio.to_thread(thread_markdown, mails, unread)
+        return content.thread_markdown(mails, unread)
+    return await asyncio.to_thread(content.thread_markdown, mails, unread)
 
 
 def _unsupported_reason(attached: MailPart) -> tuple[str, str] | None:

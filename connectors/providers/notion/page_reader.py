@@ -10,20 +10,8 @@ from urllib.parse import urlsplit
 from connectors.client.http_client import HttpClient
 from connectors.errors import ItemError
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
+from connectors.providers.notion import content
 from connectors.providers.notion.client import NotionClient
-from connectors.providers.notion.content import (
-    Attachment,
-    PageText,
-    author_id,
-    comment_lines,
-    merged_property,
-    object_title,
-    property_lines,
-    related_pages,
-    truncated_properties,
-    unnamed_people,
-    uploaded_files,
-)
 from connectors.providers.notion.enhanced_markdown import Names
 from connectors.providers.notion.page_tree import PageTree
 from connectors.sync_messages import (
@@ -45,7 +33,7 @@ FILES_PREFIX: Final = "files/"
 @dataclass(frozen=True, slots=True)
 class ReadPage:
     item: SourceItem
-    files: Sequence[Attachment]
+    files: Sequence[content.Attachment]
     children: Sequence[str]
     databases: Sequence[str]
 
@@ -83,36 +71,39 @@ class PageReader:
                 code="http_404",
                 retryable=True,
             )
-        text = PageText(enhanced)
+        text = content.PageText(enhanced)
         properties = await self._complete_properties(page)
         comments = await self._comments(id_)
-        authors = {author for entry in (page, *comments) if (author := author_id(entry))}
+        authors = {author for entry in (page, *comments) if (author := content.author_id(entry))}
         names = Names(
-            await self._tree.titles([*text.unnamed_pages, *related_pages(properties)]),
-            await self._names_of_users({*authors, *text.unnamed_users, *unnamed_people(properties)}),
+            await self._tree.titles([*text.unnamed_pages, *content.related_pages(properties)]),
+            await self._names_of_users({*authors, *text.unnamed_users, *content.unnamed_people(properties)}),
         )
-        title = object_title({**page, "properties": properties}) or "Untitled"
+        title = content.object_title({**page, "properties": properties}) or "Untitled"
         item = SourceItem(
             id_,
             version,
             title,
             text=_body(
-                title, property_lines(properties, names), text.markdown(names), comment_lines(comments, names.users)
+                title,
+                content.property_lines(properties, names),
+                text.markdown(names),
+                content.comment_lines(comments, names.users),
             ),
             url=page.get("url"),
-            metadata=await self._metadata(page, names.users.get(author_id(page) or "")),
+            metadata=await self._metadata(page, names.users.get(content.author_id(page) or "")),
             date=datetime.fromisoformat(page["last_edited_time"]),
         )
-        return ReadPage(item, [*text.attachments, *uploaded_files(properties)], text.children, text.databases)
+        return ReadPage(item, [*text.attachments, *content.uploaded_files(properties)], text.children, text.databases)
 
     async def sync_files(
-        self, page: Mapping[str, Any], files: Sequence[Attachment], *, had_files: bool
+        self, page: Mapping[str, Any], files: Sequence[content.Attachment], *, had_files: bool
     ) -> AsyncIterator[SyncMessage]:
         """Sync a page's files, identified by the path of their URL, as its signature changes."""
         if not files and not had_files:
             return
         prefix = f"{page['id']}/files/"
-        named: dict[str, Attachment] = {}
+        named: dict[str, content.Attachment] = {}
         for file in files:
             count = sum(other.name == file.name for other in named.values())
             named[prefix + file.name + (f" ({count + 1})" if count else "")] = file
@@ -126,7 +117,7 @@ class PageReader:
         yield ProviderState(FILES_PREFIX + page["id"], "yes" if named else None)
 
     async def _fetch_or_fail(
-        self, page: Mapping[str, Any], id_: str, version: str, file: Attachment
+        self, page: Mapping[str, Any], id_: str, version: str, file: content.Attachment
     ) -> SourceItem | FailedItem:
         async def fetch() -> SourceItem:
             answer = await self._http.get(file.url, max_bytes=MAX_FILE_BYTES, without_token=True)
@@ -150,9 +141,9 @@ class PageReader:
     async def _complete_properties(self, page: Mapping[str, Any]) -> dict[str, Any]:
         """Return the properties with the values beyond those that the page lists."""
         properties = {name: value for name, value in page["properties"].items() if isinstance(value, Mapping)}
-        for name, property_id in list(truncated_properties(properties)):
+        for name, property_id in list(content.truncated_properties(properties)):
             items = await self._client.list_all(f"pages/{page['id']}/properties/{property_id}?page_size=100")
-            properties[name] = merged_property(properties[name], items)
+            properties[name] = content.merged_property(properties[name], items)
         return properties
 
     async def _comments(self, page: str) -> list[dict[str, Any]]:

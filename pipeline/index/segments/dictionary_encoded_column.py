@@ -9,17 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from schemas import filters
 from schemas.base import MetadataValue
-from schemas.filters import (
-    Conjunction,
-    Disjunction,
-    FilterExpression,
-    FilterPredicate,
-    NumericComparison,
-    ScalarEquality,
-    StringEquality,
-    matches,
-)
 
 _MAX_EXACT_INT = 1 << 53
 _BYTES_PER_VALUE = 150
@@ -54,7 +45,7 @@ class DictionaryEncodedColumn:
             self._codes = grown
         self._codes[ordinal] = _MISSING_CODE if value is None else self._code_of(value)
 
-    def predicate_mask(self, predicate: FilterPredicate, size: int) -> NDArray[np.bool_]:
+    def predicate_mask(self, predicate: filters.FilterPredicate, size: int) -> NDArray[np.bool_]:
         """Mask by ordinal of the documents that pass."""
         verdicts = self._match_values(predicate)
         passed = np.full(size, verdicts[_MISSING_CODE], np.bool_)
@@ -72,16 +63,17 @@ class DictionaryEncodedColumn:
             self._has_inexact_ints |= isinstance(value, int) and abs(value) > _MAX_EXACT_INT
         return place
 
-    def _match_values(self, predicate: FilterPredicate) -> NDArray[np.bool_]:
+    def _match_values(self, predicate: filters.FilterPredicate) -> NDArray[np.bool_]:
         match predicate:
-            case NumericComparison() if not self._has_inexact_ints and abs(predicate.value) <= _MAX_EXACT_INT:
+            case filters.NumericComparison() if not self._has_inexact_ints and abs(predicate.value) <= _MAX_EXACT_INT:
                 return _match_comparison(self._as_numbers(), predicate)
-            case ScalarEquality():
+            case filters.ScalarEquality():
                 return self._match_equality(predicate.value, predicate.operator == "neq")
-            case StringEquality() if predicate.case_sensitive:
+            case filters.StringEquality() if predicate.case_sensitive:
                 return self._match_equality(predicate.value, predicate.operator == "neq")
         return np.array(
-            [matches(predicate, {} if value is None else {predicate.field: value}) for value in self._values], np.bool_
+            [filters.matches(predicate, {} if value is None else {predicate.field: value}) for value in self._values],
+            np.bool_,
         )
 
     def _match_equality(self, value: MetadataValue, negated: bool) -> NDArray[np.bool_]:
@@ -103,28 +95,28 @@ class DictionaryEncodedColumn:
         return self._numbers
 
 
-def field_names(expression: FilterExpression) -> set[str]:
-    if isinstance(expression, Conjunction | Disjunction):
+def field_names(expression: filters.FilterExpression) -> set[str]:
+    if isinstance(expression, filters.Conjunction | filters.Disjunction):
         return set().union(*(field_names(operand) for operand in expression.operands))
     return {expression.field}
 
 
 def filter_mask(
-    expression: FilterExpression, columns: Mapping[str, DictionaryEncodedColumn], size: int
+    expression: filters.FilterExpression, columns: Mapping[str, DictionaryEncodedColumn], size: int
 ) -> NDArray[np.bool_]:
     """Mask by ordinal of the documents that pass; `columns` holds every field that the expression names."""
-    if not isinstance(expression, Conjunction | Disjunction):
+    if not isinstance(expression, filters.Conjunction | filters.Disjunction):
         return columns[expression.field].predicate_mask(expression, size)
     passed = filter_mask(expression.operands[0], columns, size)
     for operand in expression.operands[1:]:
-        if isinstance(expression, Conjunction):
+        if isinstance(expression, filters.Conjunction):
             passed &= filter_mask(operand, columns, size)
         else:
             passed |= filter_mask(operand, columns, size)
     return passed
 
 
-def _match_comparison(numbers: NDArray[np.float64], predicate: NumericComparison) -> NDArray[np.bool_]:
+def _match_comparison(numbers: NDArray[np.float64], predicate: filters.NumericComparison) -> NDArray[np.bool_]:
     """Compare numbers; NaN stands for other values, and every comparison with it is false."""
     match predicate.operator:
         case "gt":

@@ -7,21 +7,7 @@ from pydantic import ConfigDict, Field
 
 from schemas.base import PatchBody, RequestBody, ResponseBody
 from schemas.events import Dreaming, TaskType
-from schemas.http.field_types import (
-    REJECT_NUL,
-    Count,
-    DocumentId,
-    DreamingStatus,
-    MetadataBody,
-    NewDocumentId,
-    Omittable,
-    ResponseMetadata,
-    SafeInteger,
-    Status,
-    SupportingContext,
-    Text,
-    Timestamp,
-)
+from schemas.http import field_types as fields
 from schemas.http.v5.memory_bodies import MemoryResponse
 from schemas.limits import MAX_BATCH_DOCUMENTS, MAX_CONTENT_BYTES, MAX_DOCUMENT_IDS
 
@@ -34,27 +20,27 @@ FileType = Literal["text", "pdf", "image", "video", "audio"]
 class BatchItem(RequestBody):
     """A document of a batch. `content` is text or a URL."""
 
-    content: Text
-    id: Omittable[NewDocumentId] = None
-    supporting_context: Omittable[SupportingContext] = None
-    metadata: Omittable[MetadataBody] = None
-    group: Omittable[MetadataBody] = None
-    date: Omittable[Text] = None
+    content: fields.Text
+    id: fields.Omittable[fields.NewDocumentId] = None
+    supporting_context: fields.Omittable[fields.SupportingContext] = None
+    metadata: fields.Omittable[fields.MetadataBody] = None
+    group: fields.Omittable[fields.MetadataBody] = None
+    date: fields.Omittable[fields.Text] = None
 
 
 class DocumentBody(BatchItem):
     """A document to add."""
 
-    task_type: Omittable[TaskType] = None
-    dreaming: Omittable[Dreaming] = None
+    task_type: fields.Omittable[TaskType] = None
+    dreaming: fields.Omittable[Dreaming] = None
 
 
 class BatchBody(RequestBody):
     """Documents to add together."""
 
     documents: Annotated[list[BatchItem], Field(min_length=1, max_length=MAX_BATCH_DOCUMENTS)]
-    task_type: Omittable[TaskType] = None
-    dreaming: Omittable[Dreaming] = None
+    task_type: fields.Omittable[TaskType] = None
+    dreaming: fields.Omittable[Dreaming] = None
 
 
 class DocumentPatch(PatchBody):
@@ -62,32 +48,32 @@ class DocumentPatch(PatchBody):
 
     changes_nothing = frozenset({"task_type", "dreaming"})
 
-    content: Omittable[Text] = None
-    supporting_context: Omittable[SupportingContext] = None
-    metadata: Omittable[MetadataBody] = None
-    group: Omittable[MetadataBody] = None
-    date: Omittable[Text] = None
-    task_type: Omittable[TaskType] = None
-    dreaming: Omittable[Dreaming] = None
+    content: fields.Omittable[fields.Text] = None
+    supporting_context: fields.Omittable[fields.SupportingContext] = None
+    metadata: fields.Omittable[fields.MetadataBody] = None
+    group: fields.Omittable[fields.MetadataBody] = None
+    date: fields.Omittable[fields.Text] = None
+    task_type: fields.Omittable[TaskType] = None
+    dreaming: fields.Omittable[Dreaming] = None
 
 
 class FileFormFields(RequestBody):
     """The fields of a multipart form beside `file`; metadata and group are JSON in a string."""
 
-    supporting_context: Omittable[SupportingContext] = None
-    metadata: Omittable[str] = None
-    group: Omittable[str] = None
-    date: Omittable[Text] = None
-    task_type: Omittable[TaskType] = None
-    dreaming: Omittable[Dreaming] = None
-    file_type: Omittable[FileType] = None
-    mime_type: Omittable[Annotated[str, Field(pattern=r"^[^\s/]+\/[^\s/]+$"), REJECT_NUL]] = None
+    supporting_context: fields.Omittable[fields.SupportingContext] = None
+    metadata: fields.Omittable[str] = None
+    group: fields.Omittable[str] = None
+    date: fields.Omittable[fields.Text] = None
+    task_type: fields.Omittable[TaskType] = None
+    dreaming: fields.Omittable[Dreaming] = None
+    file_type: fields.Omittable[FileType] = None
+    mime_type: fields.Omittable[Annotated[str, Field(pattern=r"^[^\s/]+\/[^\s/]+$"), fields.REJECT_NUL]] = None
 
 
 class DeleteDocumentsBody(RequestBody):
     """Documents to delete, each on its own."""
 
-    ids: Annotated[list[DocumentId], Field(min_length=1, max_length=MAX_DOCUMENT_IDS)]
+    ids: Annotated[list[fields.DocumentId], Field(min_length=1, max_length=MAX_DOCUMENT_IDS)]
 
 
 class DocumentAccepted(ResponseBody):
@@ -95,7 +81,7 @@ class DocumentAccepted(ResponseBody):
 
     model_config = ConfigDict(extra="forbid")
     id: Annotated[str, Field(min_length=1)]
-    status: Status
+    status: fields.Status
 
 
 class BatchResult(ResponseBody):
@@ -104,9 +90,9 @@ class BatchResult(ResponseBody):
     model_config = ConfigDict(extra="forbid")
     id: str
     status: Literal["unknown", "queued", "extracting", "chunking", "embedding", "indexing", "done", "failed", "error"]
-    error: Omittable[str] = None
-    details: Omittable[str] = None
-    url: Omittable[str] = None
+    error: fields.Omittable[str] = None
+    details: fields.Omittable[str] = None
+    url: fields.Omittable[str] = None
 
 
 class BatchResponse(ResponseBody):
@@ -114,15 +100,15 @@ class BatchResponse(ResponseBody):
 
     model_config = ConfigDict(extra="forbid")
     results: list[BatchResult]
-    count: Count
-    failed: Count
+    count: fields.Count
+    failed: fields.Count
 
 
 class DeleteDocumentError(ResponseBody):
     """A document that could not be deleted."""
 
     model_config = ConfigDict(extra="forbid")
-    id: DocumentId
+    id: fields.DocumentId
     error: Annotated[str, Field(min_length=1)]
 
 
@@ -130,24 +116,24 @@ class DeleteDocumentsResponse(ResponseBody):
     """Number of deleted documents, and the failures."""
 
     model_config = ConfigDict(extra="forbid")
-    count: Count
+    count: fields.Count
     errors: list[DeleteDocumentError]
 
 
 class ChunkSystem(ResponseBody):
     """Creation time of a chunk."""
 
-    created_at: Timestamp
+    created_at: fields.Timestamp
 
 
 class ChunkResponse(ResponseBody):
     """A passage of a document; `position` counts from 0."""
 
     id: str
-    position: SafeInteger
+    position: fields.SafeInteger
     content: str
     type: str
-    metadata: ResponseMetadata
+    metadata: fields.ResponseMetadata
     system: ChunkSystem
 
 
@@ -158,10 +144,10 @@ class DocumentSystem(ResponseBody):
     """
 
     model_config = ConfigDict(extra="allow")
-    status: Status
-    dreaming_status: DreamingStatus
-    created_at: Timestamp
-    updated_at: Timestamp
+    status: fields.Status
+    dreaming_status: fields.DreamingStatus
+    created_at: fields.Timestamp
+    updated_at: fields.Timestamp
 
 
 class DocumentResponse(ResponseBody):
@@ -172,10 +158,10 @@ class DocumentResponse(ResponseBody):
     type: str
     summary: str | None
     content: str | None
-    metadata: ResponseMetadata
+    metadata: fields.ResponseMetadata
     system: DocumentSystem
-    chunks: Omittable[list[ChunkResponse]] = None
-    memories: Omittable[list[MemoryResponse]] = None
+    chunks: fields.Omittable[list[ChunkResponse]] = None
+    memories: fields.Omittable[list[MemoryResponse]] = None
 
 
 def validate_content(content: str) -> str | None:

@@ -5,18 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from schemas.base import RequestBody, ResponseBody
-from schemas.http.field_types import (
-    Count,
-    NumberTypedInt,
-    Omittable,
-    RelationKind,
-    ResourceId,
-    ResponseMetadata,
-    SafeInteger,
-    StrictFlag,
-    Text,
-    Timestamp,
-)
+from schemas.http import field_types as fields
 from schemas.limits import MAX_FORGET_IDS, MAX_FORGET_QUERY_LENGTH
 
 EMAIL_PATTERN = (
@@ -27,8 +16,8 @@ EMAIL_PATTERN = (
 class MemorySystem(ResponseBody):
     """Times of a memory's creation and last change."""
 
-    created_at: Timestamp
-    updated_at: Timestamp
+    created_at: fields.Timestamp
+    updated_at: fields.Timestamp
 
 
 class MemoryResponse(ResponseBody):
@@ -36,12 +25,12 @@ class MemoryResponse(ResponseBody):
 
     id: str
     memory: str
-    metadata: ResponseMetadata
+    metadata: fields.ResponseMetadata
     is_static: bool
     is_inference: bool
     is_latest: bool
     is_forgotten: bool
-    version: SafeInteger
+    version: fields.SafeInteger
     system: MemorySystem
 
 
@@ -58,7 +47,7 @@ class DocumentRef(ResponseBody):
     id: str
     title: str | None
     type: str | None
-    metadata: ResponseMetadata
+    metadata: fields.ResponseMetadata
     summary: str | None
     system: DocumentRefSystem
 
@@ -73,17 +62,17 @@ class RelatedMemory(ResponseBody):
     """A memory that another one is related to, and how."""
 
     id: str
-    relation: RelationKind
-    version: NumberTypedInt | None = None
+    relation: fields.RelationKind
+    version: fields.NumberTypedInt | None = None
     memory: str
-    metadata: ResponseMetadata
+    metadata: fields.ResponseMetadata
     system: RelatedSystem
 
 
 class RelatedMemoryWithDocument(RelatedMemory):
     """Related memory; with its document if both includes were requested."""
 
-    document: Omittable[DocumentRef] = None
+    document: fields.Omittable[DocumentRef] = None
 
 
 class RelatedMemories(ResponseBody):
@@ -97,27 +86,27 @@ class RelatedMemories(ResponseBody):
 class MemoryIncluded(ResponseBody):
     """Parts requested with `include`."""
 
-    related: Omittable[RelatedMemories] = None
-    document: Omittable[DocumentRef] = None
+    related: fields.Omittable[RelatedMemories] = None
+    document: fields.Omittable[DocumentRef] = None
 
 
 class MemoryDetails(MemoryResponse):
     """Memory with the requested parts."""
 
-    included: Omittable[MemoryIncluded] = None
+    included: fields.Omittable[MemoryIncluded] = None
 
 
 class ForgetBody(RequestBody):
     """Memories to forget, each on its own."""
 
-    ids: Annotated[list[ResourceId], Field(min_length=1, max_length=MAX_FORGET_IDS)]
+    ids: Annotated[list[fields.ResourceId], Field(min_length=1, max_length=MAX_FORGET_IDS)]
 
 
 class SemanticForgetBody(RequestBody):
     """Description of memories to forget. `dry_run`: only preview the matches."""
 
-    query: Annotated[Text, Field(min_length=1, max_length=MAX_FORGET_QUERY_LENGTH)]
-    dry_run: StrictFlag
+    query: Annotated[fields.Text, Field(min_length=1, max_length=MAX_FORGET_QUERY_LENGTH)]
+    dry_run: fields.StrictFlag
 
 
 class ForgetError(ResponseBody):
@@ -140,7 +129,7 @@ class ForgetResponse(ResponseBody):
     """`count` equals the number of `matches`."""
 
     model_config = ConfigDict(extra="forbid")
-    count: Count
+    count: fields.Count
     errors: list[ForgetError]
     matches: list[ForgetMatch]
 
@@ -151,14 +140,14 @@ class FeedbackBody(RequestBody):
     model_config = ConfigDict(extra="ignore")
 
     type: Literal["bug", "feature_request", "docs", "other"]
-    title: Annotated[Text, Field(min_length=1, max_length=120)]
-    description: Annotated[Text, Field(min_length=1, max_length=5000)]
-    endpoint: Omittable[Annotated[Text, Field(max_length=200)]] = None
-    request_id: Omittable[Annotated[Text, Field(max_length=200)]] = None
-    expected: Omittable[Annotated[Text, Field(max_length=2000)]] = None
-    actual: Omittable[Annotated[Text, Field(max_length=2000)]] = None
-    client: Omittable[Annotated[Text, Field(max_length=200)]] = None
-    contact_email: Omittable[
+    title: Annotated[fields.Text, Field(min_length=1, max_length=120)]
+    description: Annotated[fields.Text, Field(min_length=1, max_length=5000)]
+    endpoint: fields.Omittable[Annotated[fields.Text, Field(max_length=200)]] = None
+    request_id: fields.Omittable[Annotated[fields.Text, Field(max_length=200)]] = None
+    expected: fields.Omittable[Annotated[fields.Text, Field(max_length=2000)]] = None
+    actual: fields.Omittable[Annotated[fields.Text, Field(max_length=2000)]] = None
+    client: fields.Omittable[Annotated[fields.Text, Field(max_length=200)]] = None
+    contact_email: fields.Omittable[
         Annotated[str, Field(max_length=320, pattern=EMAIL_PATTERN, json_schema_extra={"format": "email"})]
     ] = None
 
@@ -167,4 +156,4 @@ class FeedbackResponse(ResponseBody):
     """`remaining` submissions until midnight UTC."""
 
     id: str
-    remaining: NumberTypedInt
+    remaining: fields.NumberTypedInt
