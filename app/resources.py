@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol, TypeVar
 
+from pipeline import ports
 from pipeline.bus.bus_factory import open_bus
 from pipeline.bus.port import Bus
 from pipeline.models import open_embedder, open_language_model, open_query_rewriter, open_reranker
@@ -18,18 +19,6 @@ from pipeline.parsing.document_parser import FileParser
 from pipeline.parsing.parser_pool import ParserPool
 from pipeline.parsing.pdf_pages.page_renderer import PageRenderer
 from pipeline.parsing.url_fetcher import HttpFetcher
-from pipeline.ports import (
-    Blobs,
-    Clock,
-    DocumentParser,
-    Embedder,
-    Fetcher,
-    LanguageModel,
-    Locks,
-    QueryRewriter,
-    Reranker,
-    Tombstones,
-)
 from pipeline.runtime.local_locks import LocalLocks
 from pipeline.runtime.metrics import Metrics
 from pipeline.runtime.read_barrier import LOG_ANSWER_SECONDS
@@ -66,25 +55,25 @@ class Resources:
 
     settings: Settings
     bus: Bus
-    blobs: Blobs
-    clock: Clock
-    document_parser: DocumentParser
-    url_fetcher: Fetcher
+    blobs: ports.Blobs
+    clock: ports.Clock
+    document_parser: ports.DocumentParser
+    url_fetcher: ports.Fetcher
     generations: GenerationRegistry
-    locks: Locks
+    locks: ports.Locks
     """Shared by all processes that use the tables."""
     settings_lock: SettingsLock
     """Serialises changes of each setting."""
     catalog: SettingsCatalog
     """All settings, followed from the log."""
-    tombstones: Tombstones
+    tombstones: ports.Tombstones
     """Deletions ahead of the log, in a process that owns the tables."""
     metrics: Metrics
-    language_model: LanguageModel | None
+    language_model: ports.LanguageModel | None
     """Finds facts, if configured."""
-    reranker: Reranker | None = None
+    reranker: ports.Reranker | None = None
     """Reranks results, if configured."""
-    query_rewriter: QueryRewriter | None = None
+    query_rewriter: ports.QueryRewriter | None = None
     """Rewrites queries, if a language model is configured."""
     vector_cache: VectorCache
     page_renderer: PageRenderer
@@ -98,7 +87,7 @@ class Resources:
         """Return a generation's own index config, else that of the settings."""
         return generation.index_config or index_config_from_settings(self.settings)
 
-    def open_embedder(self, index_config: IndexConfig) -> Embedder:
+    def open_embedder(self, index_config: IndexConfig) -> ports.Embedder:
         """Open the embedder of an index config; ValueError names a missing setting."""
         embedder = instrument_embedder(
             embedder_from_settings(self.settings, index_config), self.metrics.observe_embedding
@@ -114,7 +103,7 @@ def index_config_from_settings(settings: Settings) -> IndexConfig:
     return IndexConfig.model_validate(settings, from_attributes=True)
 
 
-def embedder_from_settings(settings: Settings, index_config: IndexConfig) -> Embedder:
+def embedder_from_settings(settings: Settings, index_config: IndexConfig) -> ports.Embedder:
     """Open the embedder of an index config at the endpoint of the settings; ValueError names a missing setting."""
     return open_embedder(
         index_config.embedder,
@@ -209,7 +198,9 @@ def _closing(stack: AsyncExitStack, opened: C) -> C:
     return opened
 
 
-def _open_query_rewriter(settings: Settings, bus: Bus, clock: Clock, stack: AsyncExitStack) -> QueryRewriter | None:
+def _open_query_rewriter(
+    settings: Settings, bus: Bus, clock: ports.Clock, stack: AsyncExitStack
+) -> ports.QueryRewriter | None:
     # One of its own: a search must not wait behind questions about documents.
     model = _closing(stack, open_language_model(settings))
     return None if model is None else _closing(stack, open_query_rewriter(model, bus, clock))

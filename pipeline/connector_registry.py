@@ -9,14 +9,7 @@ from pipeline.ports import Clock, ConnectorCatalog, DocumentIdLookup, Locks, Pub
 from pipeline.projection import apply_sync_report, apply_sync_trigger
 from pipeline.rows import SyncRunsRow
 from pipeline.runtime.settings_lock import SettingsLock
-from schemas.events import (
-    ConnectorAction,
-    ConnectorChanged,
-    ConnectorTriggered,
-    SettingsChanged,
-    SyncReported,
-    SyncTrigger,
-)
+from schemas import events
 from schemas.topics import CONNECTORS_SYNCED, CONNECTORS_TRIGGERED
 
 
@@ -53,25 +46,25 @@ class ConnectorRegistry:
     def publisher(self) -> Publisher:
         return self.active_tables().publisher
 
-    def find_active(self, connector: str) -> ConnectorChanged | None:
+    def find_active(self, connector: str) -> events.ConnectorChanged | None:
         """Return a connector; None if it was removed, never authorized in time, or lost its namespace."""
         row = self.catalog.connector(connector)
         return row if row is not None and self.is_active(row) else None
 
-    def is_active(self, row: ConnectorChanged) -> bool:
+    def is_active(self, row: events.ConnectorChanged) -> bool:
         """Return whether the connector exists; a pending one exists until its authorization expires."""
         if row.status not in {"pending", "active"} or self.catalog.namespace_of(row.incarnation) is None:
             return False
         is_expired = row.authorization_expires_at is not None and row.authorization_expires_at <= self.clock.now()
         return not (row.status == "pending" and is_expired)
 
-    async def save(self, row: ConnectorChanged) -> None:
+    async def save(self, row: events.ConnectorChanged) -> None:
         """Write the whole state of a connector to the log and the catalog."""
-        await self.settings_lock.publish(self.publisher, [(f"connector/{row.id}", SettingsChanged(change=row))])
+        await self.settings_lock.publish(self.publisher, [(f"connector/{row.id}", events.SettingsChanged(change=row))])
 
     async def modify(
-        self, connector: str, change: Callable[[ConnectorChanged], ConnectorChanged]
-    ) -> ConnectorChanged | None:
+        self, connector: str, change: Callable[[events.ConnectorChanged], events.ConnectorChanged]
+    ) -> events.ConnectorChanged | None:
         """Read, change and write a connector under its lock; None if it does not exist."""
         async with self.settings_lock.acquire(f"connector/{connector}"):
             row = self.catalog.connector(connector)
@@ -88,30 +81,32 @@ class ConnectorRegistry:
         rows = (await self.sync_runs.get([connector])).get(connector)
         return rows[0] if rows else SyncRunsRow(connector)
 
-    async def request_sync(self, row: ConnectorChanged, trigger: SyncTrigger, *, full: bool = False) -> str:
+    async def request_sync(
+        self, row: events.ConnectorChanged, trigger: events.SyncTrigger, *, full: bool = False
+    ) -> str:
         return await self._request_work(row, trigger, "sync", full=full)
 
-    async def request_cleanup(self, row: ConnectorChanged) -> None:
+    async def request_cleanup(self, row: events.ConnectorChanged) -> None:
         await self._request_work(row, "manual", "remove", full=False)
 
     async def _request_work(
-        self, row: ConnectorChanged, trigger: SyncTrigger, work: ConnectorAction, *, full: bool
+        self, row: events.ConnectorChanged, trigger: events.SyncTrigger, work: events.ConnectorAction, *, full: bool
     ) -> str:
-        event = ConnectorTriggered(
+        event = events.ConnectorTriggered(
             connector=row.id, run_id=f"run_{uuid4().hex}", trigger=trigger, at=self.clock.now(), action=work, full=full
         )
         await self.publisher.publish(CONNECTORS_TRIGGERED, [(_record_key(row), event)])
         await self.apply_request(event)
         return event.run_id
 
-    async def apply_request(self, event: ConnectorTriggered) -> None:
+    async def apply_request(self, event: events.ConnectorTriggered) -> None:
         def change(connector: str, rows: list[SyncRunsRow]) -> list[SyncRunsRow]:
             return [apply_sync_trigger(rows[0] if rows else SyncRunsRow(connector), event)]
 
         if event.action == "sync":
             await self.sync_runs.update([event.connector], change)
 
-    async def report_run(self, row: ConnectorChanged, report: SyncReported) -> None:
+    async def report_run(self, row: events.ConnectorChanged, report: events.SyncReported) -> None:
         await self.publisher.publish(CONNECTORS_SYNCED, [(_record_key(row), report)])
 
         def change(connector: str, rows: list[SyncRunsRow]) -> list[SyncRunsRow]:
@@ -126,5 +121,5 @@ class ConnectorRegistry:
         return self.clock.now()
 
 
-def _record_key(row: ConnectorChanged) -> str:
+def _record_key(row: events.ConnectorChanged) -> str:
     return f"{row.incarnation}/{row.id}"

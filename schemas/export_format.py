@@ -16,14 +16,7 @@ from schemas.events import (
     TaskType,
     Upload,
 )
-from schemas.http.extensions.api_key_bodies import (
-    BudgetLimit,
-    KeyName,
-    NamespaceScopePattern,
-    QuotaLimit,
-    RequestsPerMinute,
-    Scope,
-)
+from schemas.http.extensions import api_key_bodies
 from schemas.http.field_types import NamespaceName, NewDocumentId, parse_metadata
 from schemas.http.v5.document_bodies import is_url_with_credentials
 from schemas.limits import NAMESPACE_PATTERN
@@ -153,16 +146,16 @@ class _KeyBounds(Event):
     """Bounds of a key. Its id is none of the operator's own key, whose end nobody looks up."""
 
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
-    name: KeyName
+    name: api_key_bodies.KeyName
     sha256: _Digest
     previous_sha256: _Digest | None = None
-    namespaces: tuple[NamespaceScopePattern, ...] | None = Field(None, min_length=1, max_length=1000)
-    scopes: tuple[Scope, ...] | None = Field(None, max_length=5)
-    rate_limit: RequestsPerMinute | None = None
-    monthly_documents: QuotaLimit | None = None
-    monthly_searches: QuotaLimit | None = None
-    monthly_bytes: BudgetLimit | None = None
-    monthly_tokens: BudgetLimit | None = None
+    namespaces: tuple[api_key_bodies.NamespaceScopePattern, ...] | None = Field(None, min_length=1, max_length=1000)
+    scopes: tuple[api_key_bodies.Scope, ...] | None = Field(None, max_length=5)
+    rate_limit: api_key_bodies.RequestsPerMinute | None = None
+    monthly_documents: api_key_bodies.QuotaLimit | None = None
+    monthly_searches: api_key_bodies.QuotaLimit | None = None
+    monthly_bytes: api_key_bodies.BudgetLimit | None = None
+    monthly_tokens: api_key_bodies.BudgetLimit | None = None
 
 
 _BOUNDS: dict[type[Event], type[Event]] = {

@@ -7,15 +7,8 @@ from time import perf_counter
 from typing import Any
 
 from api.explain.absence_explainer import found_cause, score_causes, state_causes, widened
+from api.search import search_query
 from api.search.profile_query import ProfileQuery
-from api.search.search_query import (
-    NamespaceSearch,
-    SearchContext,
-    SearchModels,
-    SearchOutcome,
-    elapsed_milliseconds,
-    search_index,
-)
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.point_in_time_index import OmittedCounts, PointInTimeIndex
 from pipeline.index.query_analysis import MAX_QUERY_CHARS
@@ -78,10 +71,10 @@ NOTHING_OMITTED = OmittedCounts(0, 0)
 class QueryExplainer:
     """`api.dependencies.service_interfaces.Explainer`; `run_search` answers searches without explanations too."""
 
-    run_search: NamespaceSearch
+    run_search: search_query.NamespaceSearch
     cache: NamespaceIndexCache
     profiling: ProfileQuery
-    models: SearchModels
+    models: search_query.SearchModels
     clock: Clock
     documents: ShardedDocumentTable
 
@@ -95,7 +88,7 @@ class QueryExplainer:
             results = [_to_explained_result(body.query, hit, result) for hit, result in pairs]
         return bodies.ExplainedSearch(
             results=results,
-            search_time=elapsed_milliseconds(started),
+            search_time=search_query.elapsed_milliseconds(started),
             embedder=self.models.embedder.name,
             scale=self._scale(),
             **_as_of_fields(self._resolve_as_of(body.as_of), unseen),
@@ -145,13 +138,13 @@ class QueryExplainer:
 
     async def _search(
         self, namespace: NamespaceRow, body: bodies.ExplainSearchBody, documents: tuple[str, ...] | None = None
-    ) -> tuple[SearchOutcome, OmittedCounts]:
+    ) -> tuple[search_query.SearchOutcome, OmittedCounts]:
         moment = self._resolve_as_of(body.as_of)
         if moment is None:
             return await self.run_search(namespace, body, explain=True, documents=documents), NOTHING_OMITTED
         index = await self._load_index_as_of(namespace, moment, include_forgotten=body.include.forgotten)
-        asked = SearchContext(namespace.incarnations[0], moment.date(), explain=True, documents=documents)
-        return await search_index(index, self.models, body, asked), index.omitted
+        asked = search_query.SearchContext(namespace.incarnations[0], moment.date(), explain=True, documents=documents)
+        return await search_query.search_index(index, self.models, body, asked), index.omitted
 
     def _scale(self) -> bodies.SimilarityScale:
         scale = calibration_for(self.models.embedder.name)

@@ -11,19 +11,10 @@ from itertools import takewhile
 from typing import Any, TypeVar
 
 from api.errors.http_errors import ApiError, BadRequestError, ServiceUnavailableError, TooManyRequestsError
+from api.feed import feed_sources
 from api.feed.feed_cursor import MAX_CURSOR_CHARACTERS, CursorCipher, FeedPosition, decode_cursor, encode_cursor
 from api.feed.feed_events import FeedEvent, FeedTables, to_feed_event
 from api.feed.feed_history import OUTAGES, RETRY_SECONDS, FeedHistory, Part, to_frame
-from api.feed.feed_sources import (
-    EXTRACTED,
-    FEED_SOURCES,
-    FORGOTTEN,
-    FORMED,
-    PROCESSED,
-    SOURCE_NAMES,
-    SUBMITTED,
-    FeedSource,
-)
 from api.feed.feed_subscription import FeedSubscription
 from api.feed.past_events import count_between
 from api.feed.repeated_records import RepeatedRecords, read_lookback
@@ -107,13 +98,13 @@ class FeedHub:
 
     def to_plain_text(self, position: FeedPosition) -> str:
         """Write a position for this process only."""
-        return encode_cursor(position, SOURCE_NAMES, self._bus.partitions)
+        return encode_cursor(position, feed_sources.SOURCE_NAMES, self._bus.partitions)
 
     def decode(self, cursor: str) -> FeedPosition:
         """Read a cursor; ValueError if it is not of this log."""
         if len(cursor) > MAX_CURSOR_CHARACTERS:
             raise ValueError("it is too long")
-        return decode_cursor(self._cipher.decrypt(cursor), SOURCE_NAMES, self._bus.partitions)
+        return decode_cursor(self._cipher.decrypt(cursor), feed_sources.SOURCE_NAMES, self._bus.partitions)
 
     async def read_after(self, namespace: str, position: FeedPosition) -> Part:
         return await self.history.read_after(namespace, position)
@@ -151,11 +142,11 @@ class FeedHub:
                 if not self._listeners and not self._listeners_by_key.total():
                     await self._stop()
 
-    async def wait_until_handled(self, source: FeedSource, record: Record[Any]) -> None:
+    async def wait_until_handled(self, source: feed_sources.FeedSource, record: Record[Any]) -> None:
         """Wait until the stages of the source have handled the record; outages are waited out."""
         await self._retried(partial(self._progress.wait_until_handled, source, record))
 
-    async def read_ahead(self, records: Sequence[tuple[FeedSource, Record[Any]]]) -> FeedTables | None:
+    async def read_ahead(self, records: Sequence[tuple[feed_sources.FeedSource, Record[Any]]]) -> FeedTables | None:
         """Return tables with the rows of handled records; None if some cannot be read, as `build_event` then says."""
         try:
             return await self._retried(lambda: read_rows_ahead(records, self.tables()))
@@ -163,7 +154,7 @@ class FeedHub:
             return None
 
     async def build_event(
-        self, source: FeedSource, record: Record[Any], ahead: FeedTables | None = None
+        self, source: feed_sources.FeedSource, record: Record[Any], ahead: FeedTables | None = None
     ) -> FeedEvent | None:
         """Return what a handled record changed; None, after some attempts, if its rows cannot be read.
 
@@ -216,7 +207,7 @@ class FeedHub:
                     self._advanced.clear()
                     await self._advanced.wait()
         except TimeoutError as error:
-            for source in FEED_SOURCES:
+            for source in feed_sources.FEED_SOURCES:
                 ends = await self._bus.end_offsets(source.topic.name)
                 if any(name == source.name and ends.get(part, 0) < end for (name, part), end in start.items()):
                     raise CursorTooOldError(
@@ -243,7 +234,7 @@ class FeedHub:
             return
         async with AsyncExitStack() as stack:
             # Later sources first: none may begin beyond the source before it.
-            for source in reversed(FEED_SOURCES):
+            for source in reversed(feed_sources.FEED_SOURCES):
                 starts = await self._start_offsets(source)
                 for partition in range(self._bus.partitions):
                     self._position[source.name, partition] = starts.get(partition, 0)
@@ -252,9 +243,9 @@ class FeedHub:
                 )
             self._followers = stack.pop_all()
 
-    async def _start_offsets(self, source: FeedSource) -> Mapping[int, int]:
+    async def _start_offsets(self, source: feed_sources.FeedSource) -> Mapping[int, int]:
         """Return the end of a source, or where the texts end that were made of it: each is sent after its text."""
-        if source is not PROCESSED:
+        if source is not feed_sources.PROCESSED:
             return await self._bus.end_offsets(source.topic.name)
         stage, topic = source.stages[0]
         return await self._bus.positions(consumer_group(stage, self.tables().generation), topic.name)
@@ -271,13 +262,13 @@ class FeedHub:
         self._queues.clear()
         self._is_broken = False
 
-    async def _enqueue(self, source: FeedSource, batch: Sequence[Record[Any]]) -> None:
+    async def _enqueue(self, source: feed_sources.FeedSource, batch: Sequence[Record[Any]]) -> None:
         # A namespace that began in another process must be known before its first record is looked at.
         await self._retried(self._settings_lock.catch_up)
         for record in batch:
             await self._queue_of(source, record.partition).put(record)
 
-    def _queue_of(self, source: FeedSource, partition: int) -> asyncio.Queue[Record[Any]]:
+    def _queue_of(self, source: feed_sources.FeedSource, partition: int) -> asyncio.Queue[Record[Any]]:
         place = (source.name, partition)
         if place not in self._queues:
             self._queues[place] = asyncio.Queue(MAX_QUEUED_RECORDS)
@@ -286,7 +277,7 @@ class FeedHub:
             worker.add_done_callback(self._on_worker_done)
         return self._queues[place]
 
-    async def _work(self, source: FeedSource, queue: asyncio.Queue[Record[Any]]) -> None:
+    async def _work(self, source: feed_sources.FeedSource, queue: asyncio.Queue[Record[Any]]) -> None:
         repeated: RepeatedRecords | None = None
         pending: deque[Record[Any]] = deque()
         ahead = _Ahead()
@@ -303,7 +294,9 @@ class FeedHub:
             is_news = not repeated.is_repeated(record) and bool(self._listeners_of(record))
             # Without listeners too: one that resumes reads up to this position, and hears the earlier source live.
             await self.wait_until_handled(source, record)
-            if source is FORGOTTEN or (source is PROCESSED and record.event.operation == "delete"):
+            if source is feed_sources.FORGOTTEN or (
+                source is feed_sources.PROCESSED and record.event.operation == "delete"
+            ):
                 self.history.withdraw()
             rows = await self._rows_ahead(source, record, pending, ahead) if is_news else None
             event = await self.build_event(source, record, rows) if is_news else None
@@ -318,7 +311,7 @@ class FeedHub:
                     listener.offer(frame)
 
     async def _rows_ahead(
-        self, source: FeedSource, record: Record[Any], pending: Iterable[Record[Any]], ahead: "_Ahead"
+        self, source: feed_sources.FeedSource, record: Record[Any], pending: Iterable[Record[Any]], ahead: "_Ahead"
     ) -> FeedTables | None:
         """Return the rows of a record, read together with those of the handled records after it."""
         now = asyncio.get_running_loop().time()
@@ -328,15 +321,18 @@ class FeedHub:
             ahead.until, ahead.read_at = handled[-1].log_offset + 1, now
         return ahead.tables
 
-    async def _wait_for_earlier(self, source: FeedSource, record: Record[Any]) -> None:
+    async def _wait_for_earlier(self, source: feed_sources.FeedSource, record: Record[Any]) -> None:
         """Wait until the source before this one has sent its events of the record's document or memories."""
-        if source is EXTRACTED:
-            place, end = (SUBMITTED.name, record.partition), record.event.seq + 1
-        elif source is PROCESSED:
-            place, end = (EXTRACTED.name, record.partition), self._progress.made_until(source, record.partition)
-        elif source is FORGOTTEN:
-            ends = await self._retried(lambda: self._bus.end_offsets(FORMED.topic.name))
-            place, end = (FORMED.name, record.partition), ends.get(record.partition, 0)
+        if source is feed_sources.EXTRACTED:
+            place, end = (feed_sources.SUBMITTED.name, record.partition), record.event.seq + 1
+        elif source is feed_sources.PROCESSED:
+            place, end = (
+                (feed_sources.EXTRACTED.name, record.partition),
+                self._progress.made_until(source, record.partition),
+            )
+        elif source is feed_sources.FORGOTTEN:
+            ends = await self._retried(lambda: self._bus.end_offsets(feed_sources.FORMED.topic.name))
+            place, end = (feed_sources.FORMED.name, record.partition), ends.get(record.partition, 0)
         else:
             return
         while self._position[place] < end:

@@ -3,14 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.topics import (
-    DOCUMENTS_CHUNKED,
-    DOCUMENTS_EXTRACTED,
-    DOCUMENTS_SUBMITTED,
-    MEMORIES_FORGOTTEN,
-    MEMORIES_FORMED,
-    Topic,
-)
+from schemas import topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +14,23 @@ class FeedSource:
     """
 
     name: str
-    topic: Topic[Any]
-    stages: tuple[tuple[str, Topic[Any]], ...] = ()
+    topic: topics.Topic[Any]
+    stages: tuple[tuple[str, topics.Topic[Any]], ...] = ()
 
 
-SUBMITTED = FeedSource("submitted", DOCUMENTS_SUBMITTED)
-EXTRACTED = FeedSource("extracted", DOCUMENTS_EXTRACTED)
+SUBMITTED = FeedSource("submitted", topics.DOCUMENTS_SUBMITTED)
+EXTRACTED = FeedSource("extracted", topics.DOCUMENTS_EXTRACTED)
 PROCESSED = FeedSource(
     "processed",
-    DOCUMENTS_SUBMITTED,
-    (("extract", DOCUMENTS_SUBMITTED), ("chunk", DOCUMENTS_EXTRACTED), ("embed", DOCUMENTS_CHUNKED)),
+    topics.DOCUMENTS_SUBMITTED,
+    (
+        ("extract", topics.DOCUMENTS_SUBMITTED),
+        ("chunk", topics.DOCUMENTS_EXTRACTED),
+        ("embed", topics.DOCUMENTS_CHUNKED),
+    ),
 )
-FORMED = FeedSource("formed", MEMORIES_FORMED, (("project_memories", MEMORIES_FORMED),))
-FORGOTTEN = FeedSource("forgotten", MEMORIES_FORGOTTEN, (("forget_memories", MEMORIES_FORGOTTEN),))
+FORMED = FeedSource("formed", topics.MEMORIES_FORMED, (("project_memories", topics.MEMORIES_FORMED),))
+FORGOTTEN = FeedSource("forgotten", topics.MEMORIES_FORGOTTEN, (("forget_memories", topics.MEMORIES_FORGOTTEN),))
 FEED_SOURCES = (SUBMITTED, EXTRACTED, PROCESSED, FORMED, FORGOTTEN)
 """In the order in which events of one moment are sent."""
 SOURCE_NAMES = tuple(source.name for source in FEED_SOURCES)

@@ -5,16 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from schemas.base import RequestBody
-from schemas.http.field_types import (
-    DocumentId,
-    MetadataBody,
-    NamespaceName,
-    NewDocumentId,
-    Omittable,
-    ResourceId,
-    SupportingContext,
-    Text,
-)
+from schemas.http import field_types as fields
 from schemas.limits import MAX_FORGET_QUERY_LENGTH, MAX_PAGE_SIZE, MAX_SAFE_INTEGER
 
 MAX_FORGET_IDS_PER_CALL = 50
@@ -22,7 +13,7 @@ DEFAULT_TEXT_CHARS = 20_000
 """Default length of a document's text in one result, in characters."""
 
 Namespace = Annotated[
-    NamespaceName,
+    fields.NamespaceName,
     Field(
         description="Whose memory: usually a user, a team or a project, for example `alice`. Leave it out"
         " if the user has only one; list_namespaces shows what there is."
@@ -33,14 +24,14 @@ PageNumber = Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER, description="Pages 
 
 class SearchArguments(RequestBody):
     query: Annotated[
-        Text,
+        fields.Text,
         Field(
             min_length=1,
             description="What you want to know, as a full question or a few telling words, in the language"
             " of the texts: `Which database did we choose for billing, and why?`",
         ),
     ]
-    namespace: Omittable[Namespace] = None
+    namespace: fields.Omittable[Namespace] = None
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE, description="How many results, at most.")] = 8
     mode: Annotated[
         Literal["hybrid", "memories", "chunks"],
@@ -49,7 +40,7 @@ class SearchArguments(RequestBody):
             " chunks: only passages, with the original wording."
         ),
     ] = "hybrid"
-    filter: Omittable[
+    filter: fields.Omittable[
         Annotated[
             dict[str, Any],
             Field(
@@ -64,7 +55,7 @@ class SearchArguments(RequestBody):
 
 class AddArguments(RequestBody):
     content: Annotated[
-        Text,
+        fields.Text,
         Field(
             min_length=1,
             description="The text to remember, or an http(s) URL whose page is to be remembered. Write"
@@ -72,43 +63,44 @@ class AddArguments(RequestBody):
             " instead of `tomorrow`.",
         ),
     ]
-    namespace: Omittable[Namespace] = None
-    id: Omittable[
+    namespace: fields.Omittable[Namespace] = None
+    id: fields.Omittable[
         Annotated[
-            NewDocumentId,
+            fields.NewDocumentId,
             Field(
                 description="An id of your own, to add to the same document again later:"
                 " `meeting-2026-03-02`. Text that is added under a known id is appended to it."
             ),
         ]
     ] = None
-    date: Omittable[
+    date: fields.Omittable[
         Annotated[
-            Text, Field(description="When it was said or written, in ISO 8601, if that was not now: `2026-03-02`.")
+            fields.Text,
+            Field(description="When it was said or written, in ISO 8601, if that was not now: `2026-03-02`."),
         ]
     ] = None
-    metadata: Omittable[
+    metadata: fields.Omittable[
         Annotated[
-            MetadataBody,
+            fields.MetadataBody,
             Field(
                 description="What to filter by later: strings, numbers, booleans or lists of strings, for"
                 ' example {"project": "apollo"}.'
             ),
         ]
     ] = None
-    context: Omittable[
+    context: fields.Omittable[
         Annotated[
-            SupportingContext,
+            fields.SupportingContext,
             Field(description="What a reader must know to understand the text; it is not remembered itself."),
         ]
     ] = None
 
 
 class ForgetArguments(RequestBody):
-    namespace: Omittable[Namespace] = None
-    query: Omittable[
+    namespace: fields.Omittable[Namespace] = None
+    query: fields.Omittable[
         Annotated[
-            Text,
+            fields.Text,
             Field(
                 min_length=1,
                 max_length=MAX_FORGET_QUERY_LENGTH,
@@ -117,9 +109,9 @@ class ForgetArguments(RequestBody):
             ),
         ]
     ] = None
-    ids: Omittable[
+    ids: fields.Omittable[
         Annotated[
-            list[ResourceId],
+            list[fields.ResourceId],
             Field(
                 min_length=1,
                 max_length=MAX_FORGET_IDS_PER_CALL,
@@ -158,18 +150,20 @@ class ForgetArguments(RequestBody):
 
 
 class ProfileArguments(RequestBody):
-    namespace: Omittable[Namespace] = None
+    namespace: fields.Omittable[Namespace] = None
 
 
 class ListDocumentsArguments(RequestBody):
-    namespace: Omittable[Namespace] = None
+    namespace: fields.Omittable[Namespace] = None
     page: PageNumber = 1
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE, description="Documents of a page.")] = 20
 
 
 class GetDocumentArguments(RequestBody):
-    id: Annotated[DocumentId, Field(description="The document's id, as search_memory and list_documents show it.")]
-    namespace: Omittable[Namespace] = None
+    id: Annotated[
+        fields.DocumentId, Field(description="The document's id, as search_memory and list_documents show it.")
+    ]
+    namespace: fields.Omittable[Namespace] = None
     offset: Annotated[
         int, Field(ge=0, le=MAX_SAFE_INTEGER, description="The first character of the text to show; from 0.")
     ] = 0
@@ -179,7 +173,9 @@ class GetDocumentArguments(RequestBody):
 
 
 class ListNamespacesArguments(RequestBody):
-    name_contains: Omittable[Annotated[Text, Field(max_length=100, description="Only names with this in them.")]] = None
+    name_contains: fields.Omittable[
+        Annotated[fields.Text, Field(max_length=100, description="Only names with this in them.")]
+    ] = None
     page: PageNumber = 1
 
 
@@ -188,7 +184,7 @@ class WhoAmIArguments(RequestBody):
 
 
 class ContextArguments(RequestBody):
-    namespace: Omittable[Namespace] = None
-    about: Omittable[
-        Annotated[Text, Field(min_length=1, description="What the conversation will be about; may be left out.")]
+    namespace: fields.Omittable[Namespace] = None
+    about: fields.Omittable[
+        Annotated[fields.Text, Field(min_length=1, description="What the conversation will be about; may be left out.")]
     ] = None

@@ -8,17 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from app.importers.imported_item import (
-    ImportedItem,
-    LeftOut,
-    Read,
-    SourceError,
-    check,
-    stable_id,
-    text_of,
-    to_date,
-    to_metadata,
-)
+from app.importers import imported_item
 from app.importers.json_records import ROOT, Record, records
 from app.importers.source_files import JSON_SUFFIXES, SourceFile, choose, each_file, source_files
 
@@ -38,14 +28,14 @@ _INTERNAL = {
 }
 
 
-def read_mem0(source: Path) -> Read:
+def read_mem0(source: Path) -> imported_item.Read:
     """Yield the memories of a JSON, JSON Lines or CSV file."""
     with source_files(source) as files:
         chosen = choose(files, (*JSON_SUFFIXES, ".csv"), f"{source} is neither JSON, JSON Lines nor CSV.")
         yield from each_file(chosen, _memories)
 
 
-def _memories(file: SourceFile) -> Read:
+def _memories(file: SourceFile) -> imported_item.Read:
     rows = _csv_rows(file) if file.name.lower().endswith(".csv") else records(file, _PLACES)
     return map(_memory, rows)
 
@@ -57,29 +47,33 @@ def _csv_rows(file: SourceFile) -> Iterator[Record]:
         rows = csv.DictReader(text)
         try:
             if not {"payload", "memory", "data"} & set(rows.fieldnames or ()):
-                raise SourceError(f"{file.name} has no column payload, memory or data in its first line.")
+                raise imported_item.SourceError(f"{file.name} has no column payload, memory or data in its first line.")
             yield from rows
         except UnicodeDecodeError as error:
-            raise SourceError(f"{file.name} is not in UTF-8. Save it in UTF-8: {error}") from error
+            raise imported_item.SourceError(f"{file.name} is not in UTF-8. Save it in UTF-8: {error}") from error
         except csv.Error as error:
-            raise SourceError(f"{file.name} can't be read as CSV near line {rows.line_num}: {error}") from error
+            raise imported_item.SourceError(
+                f"{file.name} can't be read as CSV near line {rows.line_num}: {error}"
+            ) from error
 
 
-def _memory(row: Any) -> ImportedItem | LeftOut:
+def _memory(row: Any) -> imported_item.ImportedItem | imported_item.LeftOut:
     if not isinstance(row, dict):
-        return LeftOut(str(row)[:100], "it is not a memory")
+        return imported_item.LeftOut(str(row)[:100], "it is not a memory")
     payload = _object(row.get("payload"))
     fields = {**row, **payload}
     identity = row.get("id") or payload.get("id") or payload.get("hash")
     if identity is None:
-        return LeftOut(str(row)[:100], "it has no id, by which it could be imported only once")
-    text = text_of(fields.get("memory")) or text_of(fields.get("data"))
+        return imported_item.LeftOut(str(row)[:100], "it has no id, by which it could be imported only once")
+    text = imported_item.text_of(fields.get("memory")) or imported_item.text_of(fields.get("data"))
     owner = next((str(fields[name]) for name in _OWNERS if fields.get(name)), None)
     # The text stands since it was last changed; the day it was first written is kept beside it.
-    created, updated = to_date(fields.get("created_at")), to_date(fields.get("updated_at"))
+    created, updated = imported_item.to_date(fields.get("created_at")), imported_item.to_date(fields.get("updated_at"))
     own = {key: value for key, value in fields.items() if key not in _INTERNAL | {"vector", "payload"}}
-    metadata = to_metadata({**own, **_object(fields.get("metadata"))}, source="mem0", created=created)
-    return check(ImportedItem(stable_id("mem0", identity), text, updated or created, metadata, owner))
+    metadata = imported_item.to_metadata({**own, **_object(fields.get("metadata"))}, source="mem0", created=created)
+    return imported_item.check(
+        imported_item.ImportedItem(imported_item.stable_id("mem0", identity), text, updated or created, metadata, owner)
+    )
 
 
 def _object(value: Any) -> Record:

@@ -6,16 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from app.importers.imported_item import (
-    ImportedItem,
-    LeftOut,
-    Read,
-    check,
-    stable_id,
-    text_of,
-    to_date,
-    to_metadata,
-)
+from app.importers import imported_item
 from app.importers.json_records import ROOT, IntactRecords, Record, records, value_at
 from app.importers.source_files import JSON_SUFFIXES, SourceFile, choose, each_file, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
@@ -28,7 +19,7 @@ _DATES = ("valid_at", "reference_time", "created_at")
 """What it is about comes before when it was received."""
 
 
-def read_zep(source: Path) -> Read:
+def read_zep(source: Path) -> imported_item.Read:
     """Yield what saved answers of the graph's episodes and edges, or of a thread's messages, hold."""
     with source_files(source) as files:
         chosen = choose(files, JSON_SUFFIXES, f"{source} holds no JSON file.")
@@ -36,7 +27,7 @@ def read_zep(source: Path) -> Read:
         yield from each_file(chosen, lambda file: _file(file, seen))
 
 
-def _file(file: SourceFile, seen: Counter[str]) -> Read:
+def _file(file: SourceFile, seen: Counter[str]) -> imported_item.Read:
     intact = IntactRecords(records(file, _PLACES, every=True))
     for is_message, group in groupby(intact, key=_is_message):
         if is_message:
@@ -51,20 +42,24 @@ def _is_message(record: Any) -> bool:
     return isinstance(record, dict) and "role" in record and not {"source", "group_id", "graph_uuid"} & set(record)
 
 
-def _item(record: Any) -> ImportedItem | LeftOut:
+def _item(record: Any) -> imported_item.ImportedItem | imported_item.LeftOut:
     identity = record.get("uuid") or record.get("uuid_") if isinstance(record, dict) else None
     if not identity:
-        return LeftOut(str(record)[:100], "it has no uuid, by which it could be imported only once")
+        return imported_item.LeftOut(str(record)[:100], "it has no uuid, by which it could be imported only once")
     if record.get("invalid_at") or record.get("expired_at"):
-        return LeftOut(str(identity), "a fact that is no longer true")
-    text = text_of(record.get("content")) or text_of(record.get("fact"))
+        return imported_item.LeftOut(str(identity), "a fact that is no longer true")
+    text = imported_item.text_of(record.get("content")) or imported_item.text_of(record.get("fact"))
     date = _date(record)
     about = {name: record.get(name) for name in ("name", "source_description", "thread_id")}
-    metadata = to_metadata({**about, **_object(record.get("metadata"))}, source="zep", kind=record.get("source"))
-    return check(ImportedItem(stable_id("zep", identity), text, date, metadata, _owner(record)))
+    metadata = imported_item.to_metadata(
+        {**about, **_object(record.get("metadata"))}, source="zep", kind=record.get("source")
+    )
+    return imported_item.check(
+        imported_item.ImportedItem(imported_item.stable_id("zep", identity), text, date, metadata, _owner(record))
+    )
 
 
-def _threads(file: SourceFile, group: Iterable[Record], seen: Counter[str]) -> Read:
+def _threads(file: SourceFile, group: Iterable[Record], seen: Counter[str]) -> imported_item.Read:
     """Yield messages as transcripts; a file of one thread names it once, beside the list."""
     whole = {name: None if file.name.lower().endswith("l") else _beside(file, name) for name in (*_SESSIONS, *_OWNERS)}
 
@@ -75,9 +70,9 @@ def _threads(file: SourceFile, group: Iterable[Record], seen: Counter[str]) -> R
     for name, messages in groupby(group, key=thread):
         rows = list(messages)
         owner = _owner(rows[0]) or _owner(whole)
-        metadata = to_metadata({"source": "zep", "thread": name})
+        metadata = imported_item.to_metadata({"source": "zep", "thread": name})
         for item in transcript_documents("zep", name, _messages(rows), metadata, owner, seen=seen):
-            yield check(item)
+            yield imported_item.check(item)
 
 
 def _beside(file: SourceFile, name: str) -> Any:
@@ -88,7 +83,7 @@ def _beside(file: SourceFile, name: str) -> Any:
 
 def _messages(rows: Iterable[Record]) -> Iterator[ChatMessage]:
     for row in rows:
-        if text := text_of(row.get("content")).strip():
+        if text := imported_item.text_of(row.get("content")).strip():
             kind = row.get("role_type")
             machine = kind in {"assistant", "system", "tool", "function"} or row["role"] in {
                 "assistant",
@@ -105,7 +100,7 @@ def _owner(record: Record) -> str | None:
 
 
 def _date(record: Record) -> str | None:
-    return next((date for name in _DATES if (date := to_date(record.get(name)))), None)
+    return next((date for name in _DATES if (date := imported_item.to_date(record.get(name)))), None)
 
 
 def _object(value: Any) -> Record:

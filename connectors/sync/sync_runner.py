@@ -13,34 +13,11 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-from connectors.errors import (
-    ConnectorError,
-    CursorExpiredError,
-    ItemError,
-    QuotaExhaustedError,
-    RateLimitedError,
-    UnusableSourceError,
-)
+from connectors import errors, sync_messages
 from connectors.provider_interface import Connection, Provider
+from connectors.sync import item_submission
 from connectors.sync.connector_quota import DocumentQuota
-from connectors.sync.item_submission import (
-    ContentFingerprint,
-    build_deletion,
-    build_submission,
-    document_id,
-    document_id_prefix,
-    find_orphaned_documents,
-)
 from connectors.sync.sync_state import BufferedSyncState
-from connectors.sync_messages import (
-    Checkpoint,
-    FailedItem,
-    ProviderState,
-    RemovedItem,
-    SourceItem,
-    SyncMessage,
-    UnlistablePrefix,
-)
 from pipeline.errors import RetryableError
 from pipeline.ports import Blobs, Clock, Lease, Publisher
 from pipeline.store.tables.connector_state_table import ConnectorStateRow, ConnectorStateTable
@@ -113,17 +90,17 @@ class SyncRunner:
     async def run(self, connect: Callable[[], Awaitable[Connection]]) -> SyncReported:
         """Execute the requested run and return its last report."""
         await self._restore_progress()
-        error: ConnectorError | None = None
+        error: errors.ConnectorError | None = None
         try:
             await self._execute(connect)
-        except ConnectorError as expected:
+        except errors.ConnectorError as expected:
             error = expected
-        except ItemError as failure:
-            error = UnusableSourceError(str(failure))
+        except errors.ItemError as failure:
+            error = errors.UnusableSourceError(str(failure))
         except RetryableError:
             raise  # a failure of the lock, the log or the store: the run stays requested
         except Exception as unexpected:  # noqa: BLE001 - a provider's bug ends its run, not the service
-            error = ConnectorError("An unexpected error ended the run. See the service's log for details.")
+            error = errors.ConnectorError("An unexpected error ended the run. See the service's log for details.")
             # The message is left out, because it may contain data of the provider or credentials.
             frames = "".join(traceback.format_tb(unexpected.__traceback__))
             log.error("Run %s of %s: %s\n%s", self.requested_run.run_id, self.row.id, type(unexpected).__name__, frames)  # noqa: TRY400 - see above
@@ -149,17 +126,17 @@ class SyncRunner:
             try:
                 await self._consume(connection)
                 break
-            except CursorExpiredError as error:
+            except errors.CursorExpiredError as error:
                 if not restarts_left:
-                    raise ConnectorError("The provider rejects every cursor that it returns.") from error
+                    raise errors.ConnectorError("The provider rejects every cursor that it returns.") from error
                 self._batch = _Batch()
                 await self._begin(full_sync=True)
         await self._finish_listing()
 
-    async def _finish(self, error: ConnectorError | None) -> SyncReported:
+    async def _finish(self, error: errors.ConnectorError | None) -> SyncReported:
         now = self.clock.now()
         code: SyncError | None = None if error is None else error.code
-        after = error.retry_after if isinstance(error, RateLimitedError) else None
+        after = error.retry_after if isinstance(error, errors.RateLimitedError) else None
         if error is not None:
             log.warning("Run %s of %s failed (%s): %s", self.requested_run.run_id, self.row.id, code, error)
         report = self._build_report("completed" if error is None else "failed").model_copy(
@@ -219,7 +196,7 @@ class SyncRunner:
                     await self._publish()
                 if self._sync_state.pending_count >= MAX_PENDING_STATE_ROWS:
                     await self._commit()
-        except ConnectorError:
+        except errors.ConnectorError:
             # Messages before the error are kept: the next run continues after them.
             await self._commit()
             raise
@@ -227,38 +204,40 @@ class SyncRunner:
             if isinstance(steps, AsyncGenerator):
                 await steps.aclose()
 
-    async def _handle(self, step: SyncMessage) -> None:
+    async def _handle(self, step: sync_messages.SyncMessage) -> None:
         match step:
-            case SourceItem():
+            case sync_messages.SourceItem():
                 await self._handle_item(step)
-            case RemovedItem():
+            case sync_messages.RemovedItem():
                 self._count(processed=1)
                 if await self._sync_state.on_removed(step.id):
-                    self._enqueue_deletion(document_id(self.row, step.id))
-            case FailedItem():
+                    self._enqueue_deletion(item_submission.document_id(self.row, step.id))
+            case sync_messages.FailedItem():
                 await self._handle_failure(step)
-            case ProviderState():
+            case sync_messages.ProviderState():
                 self._sync_state.on_provider_state(step)
-            case UnlistablePrefix():
+            case sync_messages.UnlistablePrefix():
                 kept = (*self._progress.unlistable_prefixes, step.prefix)
                 self._progress = self._progress.model_copy(update={"unlistable_prefixes": kept})
-            case Checkpoint():
+            case sync_messages.Checkpoint():
                 self._progress = self._progress.model_copy(update={"cursor": dict(step.cursor)})
                 await self._commit()
 
-    async def _handle_item(self, item: SourceItem) -> None:
+    async def _handle_item(self, item: sync_messages.SourceItem) -> None:
         fits, sent = await self._sync_state.on_item(item)
         if not fits:
             return
-        fingerprint = ContentFingerprint.of_item(item)
+        fingerprint = item_submission.ContentFingerprint.of_item(item)
         if sent != fingerprint:
             self._check_quota()
         try:
-            event = await build_submission(
+            event = await item_submission.build_submission(
                 self.row, item, sent, fingerprint, blobs=self.blobs, submitted_at=self.clock.now()
             )
-        except ItemError as error:
-            await self._handle_failure(FailedItem(item.id, str(error), item.title, error.code, error.retryable))
+        except errors.ItemError as error:
+            await self._handle_failure(
+                sync_messages.FailedItem(item.id, str(error), item.title, error.code, error.retryable)
+            )
             return
         self._count(processed=1)
         size = len(event.content.text or "") if event.content else 0
@@ -269,13 +248,13 @@ class SyncRunner:
         """QuotaExhaustedError if no further content may be added; state and cursor stay before the item."""
         refusal = self.quota.check(self.row.created_by_key, self._batch.quota_documents + 1)
         if refusal is not None:
-            raise QuotaExhaustedError(refusal)
+            raise errors.QuotaExhaustedError(refusal)
 
-    async def _handle_failure(self, failure: FailedItem) -> None:
+    async def _handle_failure(self, failure: sync_messages.FailedItem) -> None:
         self._count(processed=1, failed=1)
         if len(self._progress.failures) < MAX_REPORTED_FAILURES:
             reported = SyncItemFailure(
-                document=document_id(self.row, failure.id),
+                document=item_submission.document_id(self.row, failure.id),
                 title=failure.title,
                 code=failure.code,
                 message=failure.message,
@@ -302,13 +281,13 @@ class SyncRunner:
             if kept and row.id.startswith(kept):
                 continue
             if await self._sync_state.on_removed(row.id) and row.kind == "item":
-                self._enqueue_deletion(document_id(self.row, row.id))
+                self._enqueue_deletion(item_submission.document_id(self.row, row.id))
         await self._commit()
 
     async def _remove_orphans(self) -> None:
         """Delete documents without an item, left behind when the state was lost."""
-        documents = await self.document_ids(self.row.incarnation, document_id_prefix(self.row))
-        async for orphan in find_orphaned_documents(
+        documents = await self.document_ids(self.row.incarnation, item_submission.document_id_prefix(self.row))
+        async for orphan in item_submission.find_orphaned_documents(
             self.row, documents, self.state, self._progress.unlistable_prefixes
         ):
             self._enqueue_deletion(orphan)
@@ -316,7 +295,7 @@ class SyncRunner:
                 await self._publish()
 
     def _enqueue_deletion(self, public_id: str) -> None:
-        self._enqueue(build_deletion(self.row, public_id, self.clock.now()), 200)
+        self._enqueue(item_submission.build_deletion(self.row, public_id, self.clock.now()), 200)
 
     def _enqueue(self, event: DocumentSubmitted, size: int) -> None:
         self._batch.events.append(event)

@@ -6,15 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pipeline.bus.records import ErasedRecordError, MissingKeyError, RawRecord, origin_position
+from schemas import topics
 from schemas.base import Event
-from schemas.topics import (
-    DOCUMENTS_CHUNKED,
-    DOCUMENTS_EXTRACTED,
-    DOCUMENTS_SUBMITTED,
-    MEMORIES_FORGOTTEN,
-    MEMORIES_FORMED,
-    Topic,
-)
 
 E = TypeVar("E", bound=Event)
 
@@ -41,11 +34,11 @@ class DeletedContent:
         """Return whether, by its key alone, a record may have to be erased."""
         return key in self.fresh or key in self._incarnations or self._is_unowned(key)
 
-    def covers(self, topic: Topic[Any], record: RawRecord) -> bool:
+    def covers(self, topic: topics.Topic[Any], record: RawRecord) -> bool:
         """Return whether a record of the topic, or a dead letter of one, must be erased. Deletions themselves stay."""
         if self._is_unowned(record.key):
             return True
-        if topic is DOCUMENTS_SUBMITTED:
+        if topic is topics.DOCUMENTS_SUBMITTED:
             _, offset = origin_position(record)
             return self._is_deleted(record.key, offset)
         try:
@@ -57,12 +50,12 @@ class DeletedContent:
             return record.key in self.deletions
         return self._covers_event(topic, record.key, event)
 
-    def _covers_event(self, topic: Topic[Any], key: bytes, event: Any) -> bool:
-        if topic is DOCUMENTS_EXTRACTED or topic is DOCUMENTS_CHUNKED:
+    def _covers_event(self, topic: topics.Topic[Any], key: bytes, event: Any) -> bool:
+        if topic is topics.DOCUMENTS_EXTRACTED or topic is topics.DOCUMENTS_CHUNKED:
             return self._is_deleted(key, event.seq)
-        if topic is MEMORIES_FORMED:
+        if topic is topics.MEMORIES_FORMED:
             return self._is_deleted(key + b"/" + event.document.encode(), event.seq)
-        if topic is MEMORIES_FORGOTTEN:
+        if topic is topics.MEMORIES_FORGOTTEN:
             sources = [source for sources in event.sources.values() for source in sources.items()]
             return bool(sources) and all(self._is_deleted(key + b"/" + name.encode(), seq) for name, seq in sources)
         return False
@@ -82,7 +75,7 @@ def incarnation_of(key: bytes) -> str:
 def is_deletion(record: RawRecord) -> bool:
     """Return whether a submission deletes its document."""
     try:
-        event = _decode(DOCUMENTS_SUBMITTED, record)
+        event = _decode(topics.DOCUMENTS_SUBMITTED, record)
     except ErasedRecordError:
         return False
     return event is not None and event.operation == "delete"
@@ -97,7 +90,7 @@ def blobs_in(value: bytes) -> set[str]:
     return {digest.decode() for digest in _BLOB_PATTERN.findall(value)}
 
 
-def _decode(topic: Topic[E], record: RawRecord) -> E | None:
+def _decode(topic: topics.Topic[E], record: RawRecord) -> E | None:
     """Decode an event; None if nobody can read it. ErasedRecordError, MissingKeyError."""
     try:
         return topic.event_type.model_validate_json(record.content)

@@ -8,22 +8,14 @@ from typing import Any
 from pipeline.bus.port import TopicPartition
 from pipeline.bus.records import SEALED_HEADER, ErasedRecordError, RawRecord, origin_position
 from pipeline.erasure.deleted_content import DELETION_MARK, blobs_in, incarnation_of, is_deletion
+from schemas import topics
 from schemas.events import MemoriesForgotten
-from schemas.topics import (
-    CONTENT_TOPICS,
-    DOCUMENTS_CHUNKED,
-    DOCUMENTS_EXTRACTED,
-    DOCUMENTS_SUBMITTED,
-    MEMORIES_FORGOTTEN,
-    MEMORIES_FORMED,
-    Topic,
-)
 
-TOPICS: Mapping[str, Topic[Any]] = {
-    name: topic for topic in CONTENT_TOPICS for name in (topic.name, topic.dead_letter_topic)
+TOPICS: Mapping[str, topics.Topic[Any]] = {
+    name: topic for topic in topics.CONTENT_TOPICS for name in (topic.name, topic.dead_letter_topic)
 }
 """Topics with content and their dead letters, by name."""
-_OF_A_DOCUMENT = frozenset({DOCUMENTS_SUBMITTED, DOCUMENTS_EXTRACTED, DOCUMENTS_CHUNKED})
+_OF_A_DOCUMENT = frozenset({topics.DOCUMENTS_SUBMITTED, topics.DOCUMENTS_EXTRACTED, topics.DOCUMENTS_CHUNKED})
 _MEMORIES_HEAD = re.compile(rb'\{"incarnation":"[^"\\]*","document":"([^"\\]*)"')
 
 
@@ -52,7 +44,7 @@ def references_of(record: RawRecord) -> RecordReferences | None:
     if _deletes(topic, record):
         _, before = origin_position(record)
         return RecordReferences(place, record.offset, incarnation, frozenset((record.key,)), frozenset(), before)
-    if topic not in _OF_A_DOCUMENT and topic is not MEMORIES_FORMED and topic is not MEMORIES_FORGOTTEN:
+    if topic not in _OF_A_DOCUMENT and topic is not topics.MEMORIES_FORMED and topic is not topics.MEMORIES_FORGOTTEN:
         return RecordReferences(place, record.offset, incarnation, frozenset(), frozenset())
     content = record.content_if_readable
     if not content and SEALED_HEADER in record.headers and _is_erased(record):
@@ -62,8 +54,8 @@ def references_of(record: RawRecord) -> RecordReferences | None:
     )
 
 
-def _deletes(topic: Topic[Any], record: RawRecord) -> bool:
-    is_candidate = topic is DOCUMENTS_SUBMITTED and SEALED_HEADER not in record.headers
+def _deletes(topic: topics.Topic[Any], record: RawRecord) -> bool:
+    is_candidate = topic is topics.DOCUMENTS_SUBMITTED and SEALED_HEADER not in record.headers
     return is_candidate and DELETION_MARK in record.value and is_deletion(record)
 
 
@@ -74,10 +66,10 @@ def _is_erased(record: RawRecord) -> bool:
         return True
 
 
-def _documents(topic: Topic[Any], key: bytes, content: bytes) -> frozenset[bytes]:
+def _documents(topic: topics.Topic[Any], key: bytes, content: bytes) -> frozenset[bytes]:
     if topic in _OF_A_DOCUMENT:
         return frozenset((key,))
-    if topic is MEMORIES_FORMED and (head := _MEMORIES_HEAD.match(content)):
+    if topic is topics.MEMORIES_FORMED and (head := _MEMORIES_HEAD.match(content)):
         return frozenset((key + b"/" + head[1],))
     try:
         event = topic.event_type.model_validate_json(content)

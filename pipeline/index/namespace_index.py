@@ -22,17 +22,10 @@ from pipeline.index.ranking.search_request_and_hits import (
 from pipeline.index.ranking.second_stage_ranking import apply_second_stage
 from pipeline.index.ranking.superseded_memories import expand_successors
 from pipeline.index.ranking.top_hits import collect_top_hits, nearest_memories, newest_memories
+from pipeline.index.segments import segment_list
 from pipeline.index.segments.document_lengths import DocumentLengths
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.mmap_store import MmapStore
-from pipeline.index.segments.segment_list import (
-    SegmentList,
-    SegmentView,
-    chunk_parents,
-    live_rows_of_documents,
-    live_rows_with_ids,
-    memory_parents,
-)
 from pipeline.rows import ChunkColumns, ChunkRow, DocumentColumns, MemoryColumns, RowKind, Vector
 from schemas.filters import FilterExpression
 
@@ -45,12 +38,12 @@ SCAN_THREADS = 2
 class NamespaceIndex:
     def __init__(self, documents: DocumentColumns | DocumentStore) -> None:
         self.documents = documents if isinstance(documents, DocumentStore) else DocumentStore(documents)
-        self.chunks = SegmentList[ChunkColumns](self.documents, chunk_parents)
-        self.memories = SegmentList[MemoryColumns](self.documents, memory_parents)
+        self.chunks = segment_list.SegmentList[ChunkColumns](self.documents, segment_list.chunk_parents)
+        self.memories = segment_list.SegmentList[MemoryColumns](self.documents, segment_list.memory_parents)
         self.revision = 0
         """Number of batches of changes applied; results derived at the same revision are still valid."""
         self._active_scans = 0
-        self._summed_chunks: tuple[SegmentView[ChunkColumns], ...] = ()
+        self._summed_chunks: tuple[segment_list.SegmentView[ChunkColumns], ...] = ()
         self._lengths = DocumentLengths.sum(())
         """Lengths of the documents of those chunks."""
 
@@ -88,7 +81,7 @@ class NamespaceIndex:
         if changes.chunks:
             self._replace_chunks(changes.chunks)
         if changes.memories:
-            self.memories.delete_rows(live_rows_with_ids(changes.memories.keys()))
+            self.memories.delete_rows(segment_list.live_rows_with_ids(changes.memories.keys()))
             self.memories.add(memory_columns([row for rows in changes.memories.values() for row in rows]))
         self.chunks.compact()
         self.memories.compact()
@@ -167,7 +160,7 @@ class NamespaceIndex:
     def _replace_chunks(self, rows_by_document: Mapping[str, list[ChunkRow]]) -> None:
         keys = [key for key in rows_by_document if self.documents.has_ordinal(key)]
         if keys:
-            self.chunks.delete_rows(live_rows_of_documents(self.documents.ordinals(keys)))
+            self.chunks.delete_rows(segment_list.live_rows_of_documents(self.documents.ordinals(keys)))
         self.chunks.add(chunk_columns([row for rows in rows_by_document.values() for row in rows]))
 
     def _views(self, kinds: Collection[RowKind]) -> list[AnySegmentView]:

@@ -9,15 +9,7 @@ import numpy as np
 from pipeline.ports import Blobs, Catalog, ChunkTable, DocumentTable, Embedder
 from pipeline.rows import ChunkRow, DocumentRow, DocumentStatus, Terms
 from pipeline.stage import Record, Stage
-from pipeline.stages.chunk_rows import (
-    ChunkedDocument,
-    build_chunk_rows,
-    delete_chunks,
-    is_current,
-    load_passages,
-    newest_by_document,
-    row_origins,
-)
+from pipeline.stages import chunk_rows
 from pipeline.stages.submission_projection import mark_failed, reset_for_retry
 from schemas.events import DocumentChunked
 from schemas.topics import DOCUMENTS_CHUNKED
@@ -55,15 +47,15 @@ class EmbedStage:
     async def handle(self, records: Sequence[Record[DocumentChunked]]) -> None:
         """Embed the newest text of each document, newest document first, and mark the documents as done."""
         batch = [record for record in records if record.event.generation == self.generation]
-        newest = newest_by_document(batch, self.catalog)
+        newest = chunk_rows.newest_by_document(batch, self.catalog)
         await reset_for_retry(
             self.documents, [(r.event.document, r.event.seq) for r in batch if r.redriven], "embedding"
         )
         rows = await self.documents.get(newest)
         await self.documents.update_soon(list(newest), _change_status(newest, "indexing"))
-        await delete_chunks(self.chunks, {record.event.document for record in batch} - rows.keys())
-        work = [event for key, event in newest.items() if is_current(rows.get(key), event)]
-        for part in _parts(await load_passages(work[::-1], self.blobs)):
+        await chunk_rows.delete_chunks(self.chunks, {record.event.document for record in batch} - rows.keys())
+        work = [event for key, event in newest.items() if chunk_rows.is_current(rows.get(key), event)]
+        for part in _parts(await chunk_rows.load_passages(work[::-1], self.blobs)):
             await self._embed(part)
         if work:
             await asyncio.gather(self.documents.wait_until_durable(), self.chunks.wait_until_durable())
@@ -71,10 +63,10 @@ class EmbedStage:
     async def on_dead_letter(self, record: Record[DocumentChunked], reason: str) -> None:
         await mark_failed(self.documents, record.event.document, record.event.seq, reason)
 
-    async def _embed(self, passages: Sequence[ChunkedDocument]) -> None:
+    async def _embed(self, passages: Sequence[chunk_rows.ChunkedDocument]) -> None:
         work = {event.document: event for event, _ in passages}
         indexed = await self.chunks.get(list(work))
-        chunks = await build_chunk_rows(passages, self.embedder, self.count_terms, indexed=indexed)
+        chunks = await chunk_rows.build_chunk_rows(passages, self.embedder, self.count_terms, indexed=indexed)
 
         def change(key: str, found: list[ChunkRow]) -> Sequence[ChunkRow] | None:
             if found and (found[0].seq > work[key].seq or _are_stored(found, chunks[key])):
@@ -84,9 +76,9 @@ class EmbedStage:
         await self.chunks.update(list(work), change)
         rows = await self.documents.update(list(work), _change_status(work, "done"))
         # A document may have been deleted or replaced meanwhile, its chunks erased before these were written.
-        await delete_chunks(self.chunks, {key for key in work if not rows.get(key)})
+        await chunk_rows.delete_chunks(self.chunks, {key for key in work if not rows.get(key)})
         await self._delete_replaced_chunks(
-            {k: e for k, e in work.items() if rows.get(k) and not is_current(rows[k], e)}
+            {k: e for k, e in work.items() if rows.get(k) and not chunk_rows.is_current(rows[k], e)}
         )
 
     async def _delete_replaced_chunks(self, replaced: Mapping[str, DocumentChunked]) -> None:
@@ -101,7 +93,7 @@ def _change_status(
     events: Mapping[str, DocumentChunked], status: DocumentStatus
 ) -> Callable[[str, list[DocumentRow]], Sequence[DocumentRow] | None]:
     def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
-        if not is_current(rows, events[key]) or rows[0].status in {status, "failed", "done"}:
+        if not chunk_rows.is_current(rows, events[key]) or rows[0].status in {status, "failed", "done"}:
             return None
         at = max(rows[0].updated_at, events[key].at)
         return [replace(rows[0], status=status, updated_at=at)]
@@ -111,14 +103,14 @@ def _change_status(
 
 def _are_stored(found: Sequence[ChunkRow], chunks: Sequence[ChunkRow]) -> bool:
     """Return whether the index stage wrote these chunks with the same vectors, as it does without an embedder."""
-    return row_origins(found) == row_origins(chunks) and all(
+    return chunk_rows.row_origins(found) == chunk_rows.row_origins(chunks) and all(
         np.array_equal(row.vector, chunk.vector) for row, chunk in zip(found, chunks, strict=True)
     )
 
 
-def _parts(passages: Sequence[ChunkedDocument]) -> Iterator[list[ChunkedDocument]]:
+def _parts(passages: Sequence[chunk_rows.ChunkedDocument]) -> Iterator[list[chunk_rows.ChunkedDocument]]:
     """Documents in groups of about `PASSAGES_PER_WRITE` passages."""
-    part, count = list[ChunkedDocument](), 0
+    part, count = list[chunk_rows.ChunkedDocument](), 0
     for event, spans in passages:
         part.append((event, spans))
         count += len(spans)

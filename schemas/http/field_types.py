@@ -10,17 +10,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, StrictBool, StrictFloat, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from schemas import limits
 from schemas.base import Metadata, format_timestamp
-from schemas.limits import (
-    BUCKET_PATTERN,
-    MAX_BUCKET_NAME_LENGTH,
-    MAX_DOCUMENT_ID_LENGTH,
-    MAX_METADATA_CHARS,
-    MAX_NAMESPACE_LENGTH,
-    MAX_SAFE_INTEGER,
-    MAX_SUPPORTING_CONTEXT_LENGTH,
-    NAMESPACE_PATTERN,
-)
 
 T = TypeVar("T")
 if TYPE_CHECKING:
@@ -48,8 +39,8 @@ Timestamp = Annotated[
 DateTime = Annotated[_TimeText, WithJsonSchema({"type": "string", "format": "date-time"})]
 """Timestamp without the pattern, which the contract omits here."""
 
-Count = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER)]
-SafeInteger = Annotated[int, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER)]
+Count = Annotated[int, Field(ge=0, le=limits.MAX_SAFE_INTEGER)]
+SafeInteger = Annotated[int, Field(ge=-limits.MAX_SAFE_INTEGER, le=limits.MAX_SAFE_INTEGER)]
 NumberTypedInt = Annotated[int, WithJsonSchema({"type": "number"})]
 """Integer that the contract declares as number."""
 ResponseMetadata = Mapping[str, Any]
@@ -104,35 +95,39 @@ StrictNumber = StrictFloat
 StrictFlag = StrictBool
 Uri = Annotated[Text, AfterValidator(_validate_uri), WithJsonSchema({"type": "string", "format": "uri"})]
 
-NamespaceName = Annotated[str, Field(max_length=MAX_NAMESPACE_LENGTH, pattern=NAMESPACE_PATTERN)]
-DocumentId = Annotated[Text, Field(min_length=1, max_length=MAX_DOCUMENT_ID_LENGTH), AfterValidator(_reject_line_ends)]
+NamespaceName = Annotated[str, Field(max_length=limits.MAX_NAMESPACE_LENGTH, pattern=limits.NAMESPACE_PATTERN)]
+DocumentId = Annotated[
+    Text, Field(min_length=1, max_length=limits.MAX_DOCUMENT_ID_LENGTH), AfterValidator(_reject_line_ends)
+]
 """No line ends, because such an id cannot be used in a request path."""
 NewDocumentId = Annotated[DocumentId, AfterValidator(_reject_dot_segments)]
 """Id that a document may get; one that it has already is not refused."""
 ResourceId = Annotated[Text, Field(min_length=1)]
-SupportingContext = Annotated[Text, Field(max_length=MAX_SUPPORTING_CONTEXT_LENGTH)]
-BucketName = Annotated[str, Field(min_length=1, max_length=MAX_BUCKET_NAME_LENGTH, pattern=BUCKET_PATTERN)]
+SupportingContext = Annotated[Text, Field(max_length=limits.MAX_SUPPORTING_CONTEXT_LENGTH)]
+BucketName = Annotated[
+    str, Field(min_length=1, max_length=limits.MAX_BUCKET_NAME_LENGTH, pattern=limits.BUCKET_PATTERN)
+]
 
 
 def parse_metadata(value: object) -> Metadata:
     """Validate metadata: strings, numbers, booleans and lists of strings; null values are dropped."""
     if not isinstance(value, dict):
         raise PydanticCustomError("metadata", "must be an object")
-    if _count_values(value) > MAX_METADATA_CHARS:
+    if _count_values(value) > limits.MAX_METADATA_CHARS:
         raise _too_much_metadata()
     clean = {}
     for key, item in value.items():
         if item is None:
             continue
         clean[_metadata_string(key, key)] = _metadata_value(key, item)
-    if metadata_chars(clean) > MAX_METADATA_CHARS:
+    if metadata_chars(clean) > limits.MAX_METADATA_CHARS:
         raise _too_much_metadata()
     return clean
 
 
 def _too_much_metadata() -> PydanticCustomError:
     return PydanticCustomError(
-        "metadata_size", "holds more than {limit} characters and values", {"limit": MAX_METADATA_CHARS}
+        "metadata_size", "holds more than {limit} characters and values", {"limit": limits.MAX_METADATA_CHARS}
     )
 
 

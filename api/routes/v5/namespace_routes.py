@@ -3,16 +3,7 @@
 from fastapi import APIRouter, Response
 
 from api.commands import namespace_settings
-from api.dependencies.authentication import (
-    AuthenticatedCaller,
-    ForgetAccess,
-    OperatorKey,
-    ReadAccess,
-    ReadKey,
-    WriteAccess,
-    require_coverage,
-    require_scopes,
-)
+from api.dependencies import authentication
 from api.dependencies.path_and_query_parameters import MoveTarget, NameQuery, PageLimit, PageNumber
 from api.presenters import resource_presenter
 from api.routes.contract_route import ContractRoute, error_responses
@@ -30,7 +21,7 @@ _ITEM_ERRORS = error_responses(400, 401, 403, 404, 500)
 
 @namespaces_router.get("/ns", responses=_LIST_ERRORS)
 async def list_ns(
-    caller: ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
+    caller: authentication.ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
 ) -> bodies.NamespacesResponse:
     """List the namespaces that the key may read, newest first."""
     return await _namespace_page(caller, page, limit, q)
@@ -38,14 +29,14 @@ async def list_ns(
 
 @namespaces_router.get("/namespaces", responses=_LIST_ERRORS)
 async def list_namespaces(
-    caller: ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
+    caller: authentication.ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
 ) -> bodies.NamespacesResponse:
     """List namespaces; the same operation as /ns."""
     return await _namespace_page(caller, page, limit, q)
 
 
 async def _namespace_page(
-    caller: AuthenticatedCaller, page: int, limit: int, q: str | None
+    caller: authentication.AuthenticatedCaller, page: int, limit: int, q: str | None
 ) -> bodies.NamespacesResponse:
     catalog, scopes, name_part = caller.state.catalog, caller.principal.readable, (q or "").lower()
     shown = catalog.newest(scopes, name_part, start=(page - 1) * limit, limit=limit)
@@ -66,13 +57,13 @@ async def _namespace_page(
 
 
 @namespaces_router.get("/ns/{namespace}", responses=_ITEM_ERRORS)
-async def get(access: ReadAccess) -> bodies.NamespaceDetails:
+async def get(access: authentication.ReadAccess) -> bodies.NamespaceDetails:
     """Return a namespace's settings."""
     return resource_presenter.namespace_response(namespace_settings.require_namespace(access.state, access.namespace))
 
 
 @namespaces_router.patch("/ns/{namespace}", responses=_ITEM_ERRORS)
-async def update(access: WriteAccess, body: bodies.NamespacePatch) -> bodies.NamespaceDetails:
+async def update(access: authentication.WriteAccess, body: bodies.NamespacePatch) -> bodies.NamespaceDetails:
     """Set or clear the namespace's supporting context."""
     row = await namespace_settings.set_supporting_context(access.state, access.namespace, body.supporting_context)
     return resource_presenter.namespace_response(row)
@@ -88,7 +79,7 @@ async def update(access: WriteAccess, body: bodies.NamespacePatch) -> bodies.Nam
 )
 async def delete(
     response: Response,
-    access: ForgetAccess,
+    access: authentication.ForgetAccess,
     moveTo: Omittable[MoveTarget] = None,  # noqa: N803 - the contract's name
 ) -> bodies.NamespaceDeleted | bodies.NamespaceMoveQueued:
     """Delete the namespace, or move its content to another namespace."""
@@ -101,8 +92,8 @@ async def delete(
             deleted_documents_count=counts.documents,
             deleted_memories_count=counts.memories,
         )
-    require_scopes(access.principal, ["write"])
-    require_coverage(access.principal, moveTo)
+    authentication.require_scopes(access.principal, ["write"])
+    authentication.require_coverage(access.principal, moveTo)
     operation = await namespace_settings.request_move(access.state, access.namespace, moveTo)
     response.status_code = 202
     return bodies.NamespaceMoveQueued(
@@ -111,19 +102,21 @@ async def delete(
 
 
 @organization_router.get("", responses=error_responses(401, 403, 500))
-async def get_organization(caller: ReadKey) -> bodies.OrganizationResponse:
+async def get_organization(caller: authentication.ReadKey) -> bodies.OrganizationResponse:
     """Return the organizational context and the number of namespaces that the key may read."""
     return _organization_response(caller)
 
 
 @organization_router.patch("")
-async def update_organization(caller: OperatorKey, body: bodies.OrganizationPatch) -> bodies.OrganizationResponse:
+async def update_organization(
+    caller: authentication.OperatorKey, body: bodies.OrganizationPatch
+) -> bodies.OrganizationResponse:
     """Set or clear the organizational context."""
     await namespace_settings.set_organizational_context(caller.state, body.organizational_context)
     return _organization_response(caller)
 
 
-def _organization_response(caller: AuthenticatedCaller) -> bodies.OrganizationResponse:
+def _organization_response(caller: authentication.AuthenticatedCaller) -> bodies.OrganizationResponse:
     return bodies.OrganizationResponse(
         organizational_context=caller.state.catalog.organization().context,
         namespace_count=caller.state.catalog.count(caller.principal.readable),

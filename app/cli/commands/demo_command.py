@@ -13,18 +13,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from app.cli import remote_service
 from app.cli.cli_settings import load_settings
 from app.cli.conventions import error_exit, examples_epilog
-from app.cli.remote_service import (
-    JsonObject,
-    Key,
-    LocalService,
-    RemoteService,
-    Url,
-    find_key,
-    find_local_service,
-    is_healthy,
-)
 from app.data_directories import read_address
 
 EXAMPLES = examples_epilog("recollect demo")
@@ -45,15 +36,15 @@ START_TIMEOUT_SECONDS = 240.0
 MEMORY_TIMEOUT_SECONDS = 60.0
 
 
-def demo(*, url: Url = None, key: Key = None) -> None:
+def demo(*, url: remote_service.Url = None, key: remote_service.Key = None) -> None:
     """Add messages of a person who moves and changes jobs to the running service, and ask what holds now."""
     settings = load_settings()
-    running = LocalService(url, None) if url else find_local_service(settings)
-    secret = find_key(key, settings, running.folder) if running else None
-    run_demo(RemoteService.connect(running.address, secret) if running and secret else None, Console())
+    running = remote_service.LocalService(url, None) if url else remote_service.find_local_service(settings)
+    secret = remote_service.find_key(key, settings, running.folder) if running else None
+    run_demo(remote_service.RemoteService.connect(running.address, secret) if running and secret else None, Console())
 
 
-def run_demo(service: RemoteService | None, console: Console) -> None:
+def run_demo(service: remote_service.RemoteService | None, console: Console) -> None:
     """Run the demonstration on a service; without one, on a temporary service."""
     if service is not None:
         console.print(f"Using the service at {service.address}, namespace [bold]{NAMESPACE}[/].\n")
@@ -69,7 +60,7 @@ def run_demo(service: RemoteService | None, console: Console) -> None:
         _demonstrate(temporary, console)
 
 
-def _demonstrate(service: RemoteService, console: Console) -> None:
+def _demonstrate(service: remote_service.RemoteService, console: Console) -> None:
     documents = [f"message-{number}" for number in range(1, len(MESSAGES) + 1)]
     service.request("DELETE", f"/ns/{NAMESPACE}/document", json={"ids": documents})  # of an earlier demonstration
     known = {memory["id"] for memory in _list_memories(service)}
@@ -87,11 +78,11 @@ def _demonstrate(service: RemoteService, console: Console) -> None:
         _ask(service, question, console)
 
 
-def _list_memories(service: RemoteService) -> list[JsonObject]:
+def _list_memories(service: remote_service.RemoteService) -> list[remote_service.JsonObject]:
     return list(service.iterate_items(f"/ns/{NAMESPACE}/list/memories", {}, "memories"))
 
 
-def _print_memory(service: RemoteService, memory: JsonObject, console: Console) -> None:
+def _print_memory(service: remote_service.RemoteService, memory: remote_service.JsonObject, console: Console) -> None:
     console.print(f"    [green]remembered[/]  {escape(memory['memory'])}", soft_wrap=True)
     if memory["version"] > 1:
         path = f"/ns/{NAMESPACE}/memories/{memory['id']}"
@@ -100,7 +91,7 @@ def _print_memory(service: RemoteService, memory: JsonObject, console: Console) 
             console.print(f"    [dim]instead of  {escape(replaced['memory'])}[/]", soft_wrap=True)
 
 
-def _wait_for_memories(service: RemoteService, document: str) -> None:
+def _wait_for_memories(service: remote_service.RemoteService, document: str) -> None:
     deadline = time.monotonic() + MEMORY_TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         system = service.request("GET", f"/ns/{NAMESPACE}/document/{document}")["system"]
@@ -112,8 +103,13 @@ def _wait_for_memories(service: RemoteService, document: str) -> None:
     raise error_exit(f"No memories of {document} after {MEMORY_TIMEOUT_SECONDS:.0f} seconds: see `recollect status`.")
 
 
-def _ask(service: RemoteService, question: str, console: Console) -> None:
-    body: JsonObject = {"query": question, "limit": 1, "searchMode": "memories", "threshold": MIN_SIMILARITY}
+def _ask(service: remote_service.RemoteService, question: str, console: Console) -> None:
+    body: remote_service.JsonObject = {
+        "query": question,
+        "limit": 1,
+        "searchMode": "memories",
+        "threshold": MIN_SIMILARITY,
+    }
     began = time.perf_counter()
     results = service.request("POST", f"/ns/{NAMESPACE}/search", json=body)["results"]
     milliseconds = 1000 * (time.perf_counter() - began)
@@ -123,7 +119,7 @@ def _ask(service: RemoteService, question: str, console: Console) -> None:
 
 
 @contextmanager
-def _temporary_service() -> Iterator[RemoteService]:
+def _temporary_service() -> Iterator[remote_service.RemoteService]:
     """Start a service on a temporary directory; stop and remove it in the end."""
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:
         key = f"rk_{secrets.token_hex(16)}"
@@ -137,7 +133,7 @@ def _temporary_service() -> Iterator[RemoteService]:
             stderr=subprocess.DEVNULL,
         )
         try:
-            yield RemoteService.connect(_wait_for_address(process, Path(folder, "data")), key)
+            yield remote_service.RemoteService.connect(_wait_for_address(process, Path(folder, "data")), key)
         finally:
             process.terminate()
             process.wait()
@@ -146,7 +142,7 @@ def _temporary_service() -> Iterator[RemoteService]:
 def _wait_for_address(process: subprocess.Popen[bytes], folder: Path) -> str:
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        if (address := read_address(folder)) and is_healthy(address):
+        if (address := read_address(folder)) and remote_service.is_healthy(address):
             return address
         time.sleep(0.05)
     raise error_exit("The service of the demonstration did not start: see `recollect doctor`.")

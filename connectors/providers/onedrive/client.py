@@ -11,15 +11,8 @@ from typing import Any
 
 import httpx2
 
+from connectors import errors
 from connectors.client.http_client import HttpClient, json_object, json_or_raise, origin
-from connectors.errors import (
-    ConnectorError,
-    CursorExpiredError,
-    MisconfigurationError,
-    PlanRequiredError,
-    RateLimitedError,
-    ResourceFetchError,
-)
 from connectors.provider_interface import OAuthConfig
 from connectors.providers.common.item_fetcher import item_response
 from schemas.limits import MAX_FILE_BYTES
@@ -144,11 +137,11 @@ class GraphClient:
             params = {"$top": str(_PAGE_SIZE)}
             response = await self._http.get(f"{self._me_url}/drive/root/delta", params=params)
             if response.status_code == 404:
-                raise PlanRequiredError("This Microsoft account has no OneDrive.")
+                raise errors.PlanRequiredError("This Microsoft account has no OneDrive.")
         else:
             response = await self._http.get(self._verified_link(link))
         if response.status_code == 410 or (link is not None and response.status_code in {400, 404}):
-            raise CursorExpiredError("OneDrive does not know this place in its feed of changes any more.")
+            raise errors.CursorExpiredError("OneDrive does not know this place in its feed of changes any more.")
         return _parse_page(response)
 
     async def item(self, id_: str) -> DriveItem | None:
@@ -225,7 +218,7 @@ class GraphClient:
         if host != own and not any(
             host == domain or host.endswith(f".{domain}") for domain in self._client.download_hosts
         ):
-            raise ResourceFetchError(f"OneDrive keeps this file at {host}, which is not one of its addresses.")
+            raise errors.ResourceFetchError(f"OneDrive keeps this file at {host}, which is not one of its addresses.")
         return await self._http.get(url, max_bytes=MAX_FILE_BYTES, without_token=True)
 
     def _item_url(self, id_: str) -> str:
@@ -235,7 +228,7 @@ class GraphClient:
     def _verified_link(self, link: str) -> str:
         """Check that a link belongs to Graph, as browsers send page links back to us."""
         if origin(link) != origin(self._client.graph_url):
-            raise ConnectorError("A link of Microsoft Graph leads to another host.")
+            raise errors.ConnectorError("A link of Microsoft Graph leads to another host.")
         return link
 
 
@@ -247,9 +240,9 @@ def is_outside_own_drive(id_: str) -> bool:
 def classify_error(response: httpx2.Response) -> Exception | None:
     """Classify Graph's errors whose status alone is ambiguous."""
     if response.status_code == 509:
-        return RateLimitedError("OneDrive allows no more transfers for now. The next run continues.")
+        return errors.RateLimitedError("OneDrive allows no more transfers for now. The next run continues.")
     if response.status_code == 403 and error_code(response) in {"Authorization_RequestDenied", "NotAllowed"}:
-        return MisconfigurationError("The app registration of this service lacks the permission Files.Read.All.")
+        return errors.MisconfigurationError("The app registration of this service lacks the permission Files.Read.All.")
     return None
 
 

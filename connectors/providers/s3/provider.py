@@ -18,18 +18,9 @@ from urllib.parse import quote, unquote_plus, urlencode
 import httpx2
 from lxml import etree
 
+from connectors import errors
 from connectors.client.concurrent_map import map_concurrently
 from connectors.client.request_throttle import RateLimit
-from connectors.errors import (
-    AuthExpiredError,
-    ConnectorError,
-    ItemError,
-    MisconfigurationError,
-    ProviderUnavailableError,
-    RateLimitedError,
-    UnusableSourceError,
-    WebhookVerificationError,
-)
 from connectors.provider_interface import ChangeHint, Connection, Provider, VerifiedDelivery, WebhookDelivery
 from connectors.providers.common.file_metadata import unsupported_reason
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
@@ -104,7 +95,7 @@ class S3(Provider):
     def classify_error(self, response: httpx2.Response) -> Exception | None:
         """Classify 503, which S3 uses for throttling."""
         if response.status_code == 503 and _error_code(response) in _THROTTLING_ERRORS:
-            return RateLimitedError("The storage asks us to slow down.")
+            return errors.RateLimitedError("The storage asks us to slow down.")
         return None
 
     async def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
@@ -131,7 +122,7 @@ class S3(Provider):
     async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
         """Verify a notification signed by SNS, from one of the operator's topics."""
         if self._topics is None:
-            raise WebhookVerificationError("No topic is set from which notifications of S3 are taken.")
+            raise errors.WebhookVerificationError("No topic is set from which notifications of S3 are taken.")
         message = await self._topics.verify(delivery.body)
         hints = (ChangeHint(),) if message.record_count else ()
         return VerifiedDelivery(hints, message.id, message.sent_at)
@@ -178,7 +169,9 @@ class BucketClient:
     async def _read_object(self, stored: S3Object) -> SourceItem | RemovedItem:
         name = PurePosixPath(stored.key).name
         if stored.storage_class in _ARCHIVE_STORAGE_CLASSES:
-            raise ItemError(f"The object is archived ({stored.storage_class}). Restore it first.", code="archived")
+            raise errors.ItemError(
+                f"The object is archived ({stored.storage_class}). Restore it first.", code="archived"
+            )
         if "." in name or not stored.size:
             _refuse_unsupported(name, None, stored.size)
         answer = await self._signed_get(stored.key, {}, max_bytes=MAX_FILE_BYTES)
@@ -245,30 +238,34 @@ class BucketClient:
             raise self._bucket_error(answer)
         for known, (name, message) in _OBJECT_ERRORS.items():
             if code == known or code.startswith(f"{known}."):
-                raise ItemError(message, code=name, retryable=True)
+                raise errors.ItemError(message, code=name, retryable=True)
         if "server side encryption" in _error_message(answer).lower():
-            raise ItemError(_CUSTOMER_KEY_MESSAGE, code="encrypted", retryable=True)
+            raise errors.ItemError(_CUSTOMER_KEY_MESSAGE, code="encrypted", retryable=True)
         item_response(answer, "The storage")
-        raise ItemError(f"The storage answered {answer.status_code} for this object.", retryable=True)
+        raise errors.ItemError(f"The storage answered {answer.status_code} for this object.", retryable=True)
 
-    def _bucket_error(self, answer: httpx2.Response) -> ConnectorError:
+    def _bucket_error(self, answer: httpx2.Response) -> errors.ConnectorError:
         code = _error_code(answer)
         if code in _CREDENTIAL_ERRORS:
-            return AuthExpiredError(
+            return errors.AuthExpiredError(
                 f"The storage does not accept the access key ({code}). Connect again with a valid one."
             )
         if code == "AccessDenied" and self._credentials.is_anonymous:
-            return UnusableSourceError(f"The bucket {self.name} is not public, or may not be listed. Give access keys.")
+            return errors.UnusableSourceError(
+                f"The bucket {self.name} is not public, or may not be listed. Give access keys."
+            )
         if code == "AccessDenied":
-            return UnusableSourceError(f"The access key may not list {self.name}. Grant s3:ListBucket.")
+            return errors.UnusableSourceError(f"The access key may not list {self.name}. Grant s3:ListBucket.")
         if code == "NoSuchBucket":
-            return UnusableSourceError(f"There is no bucket {self.name} in {self.region}.")
+            return errors.UnusableSourceError(f"There is no bucket {self.name} in {self.region}.")
         if code in _WRONG_REGION_ERRORS or answer.status_code in {301, 307}:
             region = answer.headers.get("x-amz-bucket-region", "another region")
-            return UnusableSourceError(f"The bucket {self.name} is in {region}. Connect it again with that region.")
+            return errors.UnusableSourceError(
+                f"The bucket {self.name} is in {region}. Connect it again with that region."
+            )
         if code == "RequestTimeTooSkewed":
-            return MisconfigurationError("The clock of this service is wrong; its operator has to set it.")
-        return ProviderUnavailableError(
+            return errors.MisconfigurationError("The clock of this service is wrong; its operator has to set it.")
+        return errors.ProviderUnavailableError(
             f"{answer.url.host} answered {answer.status_code} {code}. The next run tries again."
         )
 
@@ -277,7 +274,7 @@ def _refuse_unsupported(name: str, media: str | None, size: int) -> None:
     """Raise ItemError for a file that holds no text or is too large."""
     refused = unsupported_reason(name, media, size)
     if refused is not None:
-        raise ItemError(refused[1], code=refused[0])
+        raise errors.ItemError(refused[1], code=refused[0])
 
 
 async def _fetch_objects(bucket: BucketClient, objects: Sequence[S3Object]) -> AsyncIterator[SyncMessage]:
@@ -294,7 +291,7 @@ def parse_listing(xml: bytes) -> ObjectPage:
     """Parse a ListObjectsV2 response; ProviderUnavailableError if it is malformed."""
     root = _parse_xml(xml)
     if root is None or etree.QName(root).localname != "ListBucketResult":
-        raise ProviderUnavailableError("The storage sent no valid listing. The next run tries again.")
+        raise errors.ProviderUnavailableError("The storage sent no valid listing. The next run tries again.")
     objects = [_parse_object(entry) for entry in root.iterfind("{*}Contents")]
     return ObjectPage(objects, root.findtext("{*}NextContinuationToken") or None)
 

@@ -17,15 +17,8 @@ from typing import Any, TypeVar
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.pending_changes import PendingChanges
 from pipeline.index.segments.mmap_store import MmapStore
+from pipeline.index.snapshots import snapshot_file
 from pipeline.index.snapshots.index_arrays import CapturedIndex, restore_index
-from pipeline.index.snapshots.snapshot_file import (
-    DamagedSnapshotError,
-    SnapshotHeader,
-    map_arrays,
-    read_header,
-    verify_arrays,
-    write_snapshot,
-)
 from pipeline.ports import TablePosition, TrackedTable
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
 from pipeline.runtime.durable_files import TEMPORARY_SUFFIX
@@ -96,7 +89,7 @@ class IndexSnapshots:
             index = await asyncio.to_thread(self._restore, path, header)
         except FileNotFoundError:
             return None
-        except (DamagedSnapshotError, OSError, ValueError, KeyError) as error:
+        except (snapshot_file.DamagedSnapshotError, OSError, ValueError, KeyError) as error:
             log.warning("The snapshot %s of a namespace's index is not used: %s.", path.name, error)
             await asyncio.to_thread(path.unlink, missing_ok=True)
             return None
@@ -143,10 +136,10 @@ class IndexSnapshots:
     async def verify(self, path: Path) -> bool:
         """Tell whether a large file that was opened is undamaged; a damaged one is removed."""
         try:
-            await asyncio.to_thread(verify_arrays, path, lambda: time.sleep(0.001))
+            await asyncio.to_thread(snapshot_file.verify_arrays, path, lambda: time.sleep(0.001))
         except FileNotFoundError:
             return True  # replaced by a newer one, or evicted
-        except (DamagedSnapshotError, OSError) as error:
+        except (snapshot_file.DamagedSnapshotError, OSError) as error:
             log.warning("The snapshot %s of a namespace's index is removed: %s.", path.name, error)
             await asyncio.to_thread(path.unlink, missing_ok=True)
             return False
@@ -167,14 +160,14 @@ class IndexSnapshots:
                     changed = await self._changed_since(header, incarnations)
                     if changed is not None and not any(changed):
                         continue
-            except (DamagedSnapshotError, OSError, ValueError, KeyError):
+            except (snapshot_file.DamagedSnapshotError, OSError, ValueError, KeyError):
                 log.debug("The snapshot %s cannot be read.", path.name)
             await asyncio.to_thread(path.unlink, missing_ok=True)
             removed.append(incarnations)
         return removed
 
     async def _changed_since(
-        self, header: SnapshotHeader, incarnations: Collection[str]
+        self, header: snapshot_file.SnapshotHeader, incarnations: Collection[str]
     ) -> tuple[Collection[str], ...] | None:
         """The changed keys of each table; None if the snapshot is of other tables, or they do not know its position."""
         description = header.description
@@ -204,12 +197,12 @@ class IndexSnapshots:
             index.apply_changes(changes.take_batch(_APPLY_BATCH_SIZE))
             await asyncio.sleep(0)
 
-    def _restore(self, path: Path, header: SnapshotHeader) -> NamespaceIndex:
+    def _restore(self, path: Path, header: snapshot_file.SnapshotHeader) -> NamespaceIndex:
         is_large = header.end - header.start > _VERIFIED_AT_ONCE_BYTES
         if not is_large:
-            verify_arrays(path)
+            snapshot_file.verify_arrays(path)
         with path.open("rb") as file:
-            arrays = map_arrays(file, header, random=is_large)
+            arrays = snapshot_file.map_arrays(file, header, random=is_large)
         with suppress(OSError):
             os.utime(path)
         return restore_index(header.description["structure"], arrays, self._index_limit_bytes, self._mmap_store)
@@ -227,7 +220,7 @@ class IndexSnapshots:
         whole = {**description, "structure": structure}
         with NamedTemporaryFile(dir=self._folder, suffix=TEMPORARY_SUFFIX, delete=False) as file:
             try:
-                write_snapshot(file, whole, arrays, after_block)
+                snapshot_file.write_snapshot(file, whole, arrays, after_block)
                 file.close()
                 Path(file.name).replace(path)
             except OSError:
@@ -270,9 +263,9 @@ class IndexSnapshots:
         return self._folder / f"{name}{SUFFIX}"
 
 
-def _read_header(path: Path) -> SnapshotHeader:
+def _read_header(path: Path) -> snapshot_file.SnapshotHeader:
     with path.open("rb") as file:
-        return read_header(file)
+        return snapshot_file.read_header(file)
 
 
 async def _read(table: TrackedTable[Row], keys: Collection[str], incarnations: Sequence[str]) -> dict[str, list[Row]]:
@@ -284,5 +277,5 @@ async def _read(table: TrackedTable[Row], keys: Collection[str], incarnations: S
 def _written_at(path: Path) -> float:
     try:
         return float(_read_header(path).description["written_at"])
-    except (DamagedSnapshotError, ValueError, KeyError):
+    except (snapshot_file.DamagedSnapshotError, ValueError, KeyError):
         return 0.0

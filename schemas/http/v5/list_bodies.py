@@ -5,15 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from schemas.base import RequestBody, ResponseBody
-from schemas.http.field_types import (
-    Count,
-    DocumentId,
-    DreamingStatus,
-    Omittable,
-    ResponseMetadata,
-    StrictFlag,
-    Timestamp,
-)
+from schemas.http import field_types as fields
 from schemas.http.filter_parsing import Filter
 from schemas.http.pagination import Pagination
 from schemas.http.v5.document_bodies import ChunkResponse
@@ -28,15 +20,15 @@ ListOrder = Literal["asc", "desc"]
 class ListInclude(RequestBody):
     """`content` and `memory_count` concern documents, `forgotten` memories."""
 
-    content: StrictFlag = False
-    memory_count: StrictFlag = True
-    forgotten: StrictFlag = False
+    content: fields.StrictFlag = False
+    memory_count: fields.StrictFlag = True
+    forgotten: fields.StrictFlag = False
 
 
 class ListBody(RequestBody):
     """Filter and parts of a list."""
 
-    filter: Omittable[Filter] = None
+    filter: fields.Omittable[Filter] = None
     include: ListInclude = ListInclude()
 
 
@@ -45,10 +37,10 @@ class ListedDocumentSystem(ResponseBody):
 
     model_config = ConfigDict(extra="allow")
     status: str
-    dreaming_status: DreamingStatus
-    memory_count: Omittable[Count] = None
-    created_at: Timestamp
-    updated_at: Timestamp
+    dreaming_status: fields.DreamingStatus
+    memory_count: fields.Omittable[fields.Count] = None
+    created_at: fields.Timestamp
+    updated_at: fields.Timestamp
 
 
 class ListedDocument(ResponseBody):
@@ -59,7 +51,7 @@ class ListedDocument(ResponseBody):
     type: str
     content: str | None = None
     summary: str | None
-    metadata: ResponseMetadata
+    metadata: fields.ResponseMetadata
     url: str | None
     system: ListedDocumentSystem
 
@@ -82,14 +74,14 @@ class ListResponse(ResponseBody):
 class MemoryCountsBody(RequestBody):
     """Documents whose memories are to be counted."""
 
-    ids: Annotated[list[DocumentId], Field(min_length=1, max_length=MAX_DOCUMENT_IDS)]
+    ids: Annotated[list[fields.DocumentId], Field(min_length=1, max_length=MAX_DOCUMENT_IDS)]
 
 
 class MemoryCount(ResponseBody):
     """Number of memories that a document supports."""
 
     id: str
-    memory_count: Count
+    memory_count: fields.Count
 
 
 class MemoryCountsResponse(ResponseBody):
