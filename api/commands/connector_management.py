@@ -9,13 +9,7 @@ from uuid import uuid4
 from api.commands.namespace_settings import get_or_create_namespace
 from api.dependencies.app_state import AppState
 from api.dependencies.service_interfaces import ConnectorCapabilities, ConnectorService
-from api.errors.http_errors import (
-    BadRequestError,
-    ConflictError,
-    ForbiddenError,
-    NotFoundError,
-    ServiceUnavailableError,
-)
+from api.errors import http_errors
 from api.policies.api_keys import Principal
 from api.presenters.connector_presenter import connector_created_response, connector_response
 from schemas.base import format_timestamp
@@ -55,7 +49,7 @@ async def create(
         updated_at=now,
     )
     if (fault := await connectors.find_fault(row, secrets)) is not None:
-        raise BadRequestError("The connector can't work like this", fault)
+        raise http_errors.BadRequestError("The connector can't work like this", fault)
     if capabilities.requires_authorization:
         url = await connectors.create_authorization_link(row, redirect_url)
         await connectors.registry.save(row)
@@ -114,7 +108,7 @@ async def get(
             answer.authorization = connector_created_response(row, url).authorization
     if "picker" in include:
         if not (principal.is_admin and principal.may("connect", namespace)):
-            raise ForbiddenError(
+            raise http_errors.ForbiddenError(
                 "Selecting needs an admin key with write access", f"The key's role is {principal.role}."
             )
         answer.picker = await _picker_link(connectors, row, _validate_redirect_url(return_url))
@@ -149,11 +143,11 @@ async def sync(state: AppState, namespace: str, id: str) -> None:  # noqa: A002 
     """Request a sync run; ConflictError while one is running or the connector is not authorized."""
     connectors, row = _require_connector(state, namespace, id)
     if row.status == "pending":
-        raise ConflictError("Not authorized yet", "Follow the connector's authorization link first.")
+        raise http_errors.ConflictError("Not authorized yet", "Follow the connector's authorization link first.")
     _require_capabilities(state, row.provider)
     async with connectors.registry.locks.acquire(f"connector-ask/{row.id}"):
         if (await connectors.registry.load_runs(row.id)).active_run is not None:
-            raise ConflictError("A sync is running already", f"connector: {row.id}")
+            raise http_errors.ConflictError("A sync is running already", f"connector: {row.id}")
         await connectors.registry.request_sync(row, "manual")
 
 
@@ -175,9 +169,9 @@ def _resolve_selection(
     kinds = () if capabilities is None else capabilities.selectable_kinds
     if unknown := sorted(selected.keys() - set(kinds)):
         hint = f"It can select {', '.join(kinds)}." if kinds else "It does not support a selection."
-        raise BadRequestError(f"{row.provider} has no {', '.join(unknown)} to select", hint)
+        raise http_errors.BadRequestError(f"{row.provider} has no {', '.join(unknown)} to select", hint)
     if not kinds:
-        raise BadRequestError(f"{row.provider} has nothing to select", "Leave selection out.")
+        raise http_errors.BadRequestError(f"{row.provider} has nothing to select", "Leave selection out.")
     names = {choice.id: choice.name for choices in (row.selection or {}).values() for choice in choices}
     return {
         kind: tuple(SelectedItem(id=item_id, name=names.get(item_id, "")) for item_id in dict.fromkeys(ids))
@@ -208,7 +202,7 @@ async def _connector_response(
 def _require_capabilities(state: AppState, provider: str) -> tuple[ConnectorService, ConnectorCapabilities]:
     capabilities = None if state.connectors is None else state.connectors.capabilities(provider)
     if state.connectors is None or capabilities is None:
-        raise ServiceUnavailableError(
+        raise http_errors.ServiceUnavailableError(
             "Not available on this deployment", f"Its operator has not set up {provider} (docs/guides/connectors.md)."
         )
     return state.connectors, capabilities
@@ -226,18 +220,18 @@ def _require_connector(state: AppState, namespace: str, id: str) -> tuple[Connec
 
 def _require_connector_service(state: AppState) -> ConnectorService:
     if state.connectors is None:
-        raise ServiceUnavailableError("Not available on this deployment", "It has no connectors.")
+        raise http_errors.ServiceUnavailableError("Not available on this deployment", "It has no connectors.")
     return state.connectors
 
 
-def _connector_not_found(id: str) -> NotFoundError:  # noqa: A002 - the contract's word
-    return NotFoundError("Connector not found", f"There is no connector {id[:100]!r}.")
+def _connector_not_found(id: str) -> http_errors.NotFoundError:  # noqa: A002 - the contract's word
+    return http_errors.NotFoundError("Connector not found", f"There is no connector {id[:100]!r}.")
 
 
 def _validate_redirect_url(url: str | None) -> str | None:
     """Return a redirect URL if it is http(s); other schemes, such as javascript:, are refused."""
     if url is not None and urlsplit(url).scheme not in {"http", "https"}:
-        raise BadRequestError(
+        raise http_errors.BadRequestError(
             "The redirect URL is not a web page", f"{url[:100]!r} starts with neither http: nor https:."
         )
     return url

@@ -156,7 +156,7 @@ async def patch_document(
 
     `require_quota` is asked for a new content only.
     """
-    row = await _find_document(state, namespace_name, document_id)
+    row = await state.require_document(namespace_name, document_id)
     return await _change_document(state, row, "patch", draft, require_quota)
 
 
@@ -164,12 +164,7 @@ async def replace_document(
     state: AppState, namespace_name: str, document_id: str, draft: DocumentDraft
 ) -> SubmissionOutcome:
     """Replace a document; fields that are not given are cleared. Raises NotFoundError."""
-    return await _change_document(state, await _find_document(state, namespace_name, document_id), "replace", draft)
-
-
-async def require_document(state: AppState, namespace_name: str, document_id: str) -> None:
-    """Raise NotFoundError if the document does not exist; called before a long upload is read."""
-    await _find_document(state, namespace_name, document_id)
+    return await _change_document(state, await state.require_document(namespace_name, document_id), "replace", draft)
 
 
 async def delete_documents(state: AppState, namespace_name: str, ids: Sequence[str]) -> tuple[int, list[str]]:
@@ -215,13 +210,6 @@ async def _delete_derived_rows(state: AppState, positions: Sequence[Position], d
             state.chunks.update(deleted, lambda _key, rows: [row for row in rows if row.seq > last]),
             state.memory_repository.remove_documents(deleted),
         )
-
-
-async def _find_document(state: AppState, namespace_name: str, document_id: str) -> DocumentRow:
-    row = (await state.find_documents(namespace_name, [document_id])).get(document_id)
-    if row is None:
-        raise NotFoundError("Document not found", f"There is no document {document_id[:100]!r} in {namespace_name}.")
-    return row
 
 
 async def _change_document(

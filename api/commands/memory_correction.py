@@ -37,7 +37,7 @@ async def correct(state: AppState, name: str, body: CorrectionBody) -> Correctio
     """
     if body.action == "withdraw":
         return await _withdraw(state, name, body.id)
-    row = await _require_memory(state, name, body.id)
+    row = await state.require_memory(name, body.id)
     if body.action in {"forget", "end", "restore"}:
         return await _hide_or_restore(state, row, body.action)
     if row.forgotten_at is not None:
@@ -68,7 +68,7 @@ async def _statement(state: AppState, name: str, row: MemoryRow, body: Correctio
         return _stated(row.text, row, body)
     if body.action not in DECISIONS or body.replaced is None:
         raise BadRequestError("The other memory is not named", "Send `replaced` with the id of the replaced memory.")
-    older = await _require_memory(state, name, body.replaced)
+    older = await state.require_memory(name, body.replaced)
     if body.action == "decline":
         return _stated(older.text, older, body, relation=("updates", row.id))
     relation: RelationKind = "updates" if body.action == "accept" else "extends"
@@ -110,10 +110,3 @@ async def _withdraw(state: AppState, name: str, document_id: str) -> CorrectionR
         raise NotFoundError("Correction not found", f"There is no correction {document_id[:100]!r} in {name}.")
     await delete_documents(state, name, [document_id])
     return CorrectionResponse(id=None, memory=None, undo=None)
-
-
-async def _require_memory(state: AppState, name: str, memory_id: str) -> MemoryRow:
-    row = (await state.find_memories(name, [memory_id])).get(memory_id)
-    if row is None:
-        raise NotFoundError("Memory not found", f"There is no memory {memory_id[:100]!r} in {name}.")
-    return row

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from api.dependencies import service_interfaces
+from api.errors.http_errors import NotFoundError
 from api.policies.api_keys import ApiKeyAuthenticator
 from api.policies.key_tree import KeyTree
 from api.policies.request_policies import RequestPolicies
@@ -79,6 +80,18 @@ class AppState:
         incarnations = self.incarnations_of(namespace)
         found = await self.memories_by_id(ids) if incarnations else {}
         return {id_: row for id_, row in found.items() if row.incarnation in incarnations}
+
+    async def require_document(self, namespace: str, id_: str) -> DocumentRow:
+        row = (await self.find_documents(namespace, [id_])).get(id_)
+        if row is None:
+            raise NotFoundError("Document not found", f"There is no document {id_[:100]!r} in {namespace}.")
+        return row
+
+    async def require_memory(self, namespace: str, id_: str) -> MemoryRow:
+        row = (await self.find_memories(namespace, [id_])).get(id_)
+        if row is None:
+            raise NotFoundError("Memory not found", f"There is no memory {id_[:100]!r} in {namespace}.")
+        return row
 
     async def documents_by_key(self, keys: Collection[str]) -> dict[str, DocumentRow]:
         found = await self.documents.get(keys) if keys else {}

@@ -5,14 +5,8 @@ from typing import Annotated, Any, Literal
 from fastapi import Path, Query
 from pydantic import BeforeValidator
 
+from schemas import limits
 from schemas.http.field_types import REJECT_NUL
-from schemas.limits import (
-    MAX_DOCUMENT_ID_LENGTH,
-    MAX_NAMESPACE_LENGTH,
-    MAX_PAGE_SIZE,
-    MAX_SAFE_INTEGER,
-    NAMESPACE_PATTERN,
-)
 
 
 def _split_commas(value: object) -> object:
@@ -29,12 +23,12 @@ def _empty_list() -> list[Any]:
 
 COMMA_SEPARATED = BeforeValidator(_split_commas)
 
-DocumentPath = Annotated[str, Path(min_length=1, max_length=MAX_DOCUMENT_ID_LENGTH), REJECT_NUL]
+DocumentPath = Annotated[str, Path(min_length=1, max_length=limits.MAX_DOCUMENT_ID_LENGTH), REJECT_NUL]
 ResourcePath = Annotated[str, Path(min_length=1), REJECT_NUL]
-PageNumber = Annotated[int, Query(ge=1, le=MAX_SAFE_INTEGER)]
-PageLimit = Annotated[int, Query(ge=1, le=MAX_PAGE_SIZE)]
+PageNumber = Annotated[int, Query(ge=1, le=limits.MAX_SAFE_INTEGER)]
+PageLimit = Annotated[int, Query(ge=1, le=limits.MAX_PAGE_SIZE)]
 NameQuery = Annotated[str, Query(max_length=100)]
-MoveTarget = Annotated[str, Query(max_length=MAX_NAMESPACE_LENGTH, pattern=NAMESPACE_PATTERN)]
+MoveTarget = Annotated[str, Query(max_length=limits.MAX_NAMESPACE_LENGTH, pattern=limits.NAMESPACE_PATTERN)]
 DocumentIncludes = Annotated[list[Literal["chunks", "memories"]], COMMA_SEPARATED, Query(default_factory=_empty_list)]
 MemoryIncludes = Annotated[list[Literal["related", "documents"]], COMMA_SEPARATED, Query(default_factory=_empty_list)]
 ConnectorIncludes = Annotated[list[Literal["syncs", "picker"]], COMMA_SEPARATED, Query(default_factory=_empty_list)]

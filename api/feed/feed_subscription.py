@@ -22,9 +22,7 @@ class LiveFeed(Protocol):
     """The tail of the log that a subscription reads, once it has caught up."""
 
     @property
-    def position(self) -> FeedPosition:
-        """Position up to which every event was sent."""
-        ...
+    def position(self) -> FeedPosition: ...
 
     def encode(self, position: FeedPosition) -> str: ...
 

@@ -28,22 +28,16 @@ from pipeline.store.lancedb.key_filter import KeyFilter
 from pipeline.store.tables.document_table import ShardedDocumentTable
 from pipeline.text.analyzer import hash_terms
 from pipeline.tombstones import LocalTombstones
+from schemas import topics
 from schemas.base import Event
 from schemas.events import DocumentExtracted, MemoriesFormed
-from schemas.topics import (
-    DOCUMENTS_EXTRACTED,
-    DOCUMENTS_SUBMITTED,
-    MEMORIES_FORGOTTEN,
-    MEMORIES_FORMED,
-    Topic,
-)
 
 E = TypeVar("E", bound=Event)
-TOPICS_EFFECTS_FIRST: tuple[Topic[Any], ...] = (
-    MEMORIES_FORGOTTEN,
-    MEMORIES_FORMED,
-    DOCUMENTS_EXTRACTED,
-    DOCUMENTS_SUBMITTED,
+TOPICS_EFFECTS_FIRST: tuple[topics.Topic[Any], ...] = (
+    topics.MEMORIES_FORGOTTEN,
+    topics.MEMORIES_FORMED,
+    topics.DOCUMENTS_EXTRACTED,
+    topics.DOCUMENTS_SUBMITTED,
 )
 MAX_UNFLUSHED_KEYS = 8192
 MAX_UNFLUSHED_LOG_BYTES = 64 * 1024 * 1024
@@ -125,7 +119,7 @@ class GenerationRebuild:
 
     async def _replay_texts(self, ends: TopicOffsets) -> None:
         """Apply every text after its submission, and the submissions without a text."""
-        topic = DOCUMENTS_EXTRACTED
+        topic = topics.DOCUMENTS_EXTRACTED
         async with aclosing(self._replay_submissions(ends)) as submissions:
             async for window, offsets in self.reader.windows(topic, ends[topic.name]):
                 events = [record.event for record in window]
@@ -148,7 +142,7 @@ class GenerationRebuild:
 
     async def _replay_submissions(self, ends: TopicOffsets) -> AsyncGenerator[bool, None]:
         """Apply submissions; yields True after each window."""
-        topic = DOCUMENTS_SUBMITTED
+        topic = topics.DOCUMENTS_SUBMITTED
         async for window, offsets in self.reader.windows(topic, ends[topic.name]):
             if window:
                 await self._extract_stage.apply_optimistically(window)
@@ -245,7 +239,8 @@ class GenerationRebuild:
     async def replay_memories_of(self, incarnations: Collection[str], starts: TopicOffsets, ends: TopicOffsets) -> None:
         """Project the memories of incarnations that divisions left out, once all divisions are filled, and flush."""
         read = {
-            topic: partitions_of(incarnations, ends[topic]) for topic in (MEMORIES_FORMED.name, MEMORIES_FORGOTTEN.name)
+            topic: partitions_of(incarnations, ends[topic])
+            for topic in (topics.MEMORIES_FORMED.name, topics.MEMORIES_FORGOTTEN.name)
         }
         reader = LogWindowReader(self._pipeline.bus, {topic: dict(at) for topic, at in starts.items()})
         self._store.bulk_loading = True
@@ -264,24 +259,24 @@ class GenerationRebuild:
         self, reader: LogWindowReader, ends: TopicOffsets, is_included: Callable[[str], bool]
     ) -> None:
         early: list[Record[MemoriesFormed]] = []
-        async for formed, offsets in reader.windows(MEMORIES_FORMED, ends[MEMORIES_FORMED.name]):
+        async for formed, offsets in reader.windows(topics.MEMORIES_FORMED, ends[topics.MEMORIES_FORMED.name]):
             if window := [record for record in formed if is_included(record.event.incarnation)]:
                 await self._memories_stage.handle(window)
                 early += filter(self._may_have_remote_premises, window)
-            await self._after_window(MEMORIES_FORMED, offsets)
+            await self._after_window(topics.MEMORIES_FORMED, offsets)
         if early:
             await self._memories_stage.handle(early)
-        async for forgotten, offsets in reader.windows(MEMORIES_FORGOTTEN, ends[MEMORIES_FORGOTTEN.name]):
+        async for forgotten, offsets in reader.windows(topics.MEMORIES_FORGOTTEN, ends[topics.MEMORIES_FORGOTTEN.name]):
             if hidden := [record for record in forgotten if is_included(record.event.incarnation)]:
                 await self._forget_stage.handle(hidden)
-            await self._after_window(MEMORIES_FORGOTTEN, offsets)
+            await self._after_window(topics.MEMORIES_FORGOTTEN, offsets)
 
     def _may_have_remote_premises(self, record: Record[MemoriesFormed]) -> bool:
         """Return whether inferences of this record may depend on a partition that is read later."""
         owner = self._store.catalog.namespace_of(record.event.incarnation)
         return owner is not None and len(owner.incarnations) > 1 and any(map(premises, record.event.memories))
 
-    async def _after_window(self, topic: Topic[Any], offsets: int) -> None:
+    async def _after_window(self, topic: topics.Topic[Any], offsets: int) -> None:
         """Report progress, bound the memory in use, and let other tasks run."""
         self._report_progress(topic.name, offsets)
         await self._flush_if_large()

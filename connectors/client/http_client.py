@@ -15,15 +15,9 @@ from typing import Any, Final, TypedDict, Unpack
 
 import httpx2
 
+from connectors import errors
 from connectors.client.access_token import AccessTokenSource
 from connectors.client.request_throttle import RateLimit, SleepFunction, Throttle
-from connectors.errors import (
-    AuthExpiredError,
-    ConnectorError,
-    ProviderUnavailableError,
-    RateLimitedError,
-    ResourceFetchError,
-)
 from pipeline.errors import ParsingError, RetryableError
 from pipeline.parsing.url_fetcher import GuardedTransport, resolve_host, tls_context
 from pipeline.runtime.backoff import exponential_backoff
@@ -180,7 +174,7 @@ class HttpClient:
             if not (follow_redirects and response.has_redirect_location and method in {"GET", "HEAD"}):
                 return response
             call.url, call.signed = call.url.join(response.headers["location"]), False
-        raise ResourceFetchError(f"{mask_secrets(url)} redirects more than {MAX_REDIRECTS} times.")
+        raise errors.ResourceFetchError(f"{mask_secrets(url)} redirects more than {MAX_REDIRECTS} times.")
 
     async def _send_with_retries(self, call: _PendingRequest) -> httpx2.Response:
         """Send until a response is final, an error is permanent, or the attempts are used up."""
@@ -196,11 +190,11 @@ class HttpClient:
             verdict = self._classify_error(response) if call.signed or self._is_api_origin(call) else None
             if verdict is None and response.status_code == 401 and self._is_api_origin(call) and not call.without_token:
                 await self._refresh_token(call)
-            elif isinstance(verdict, RateLimitedError):
+            elif isinstance(verdict, errors.RateLimitedError):
                 self._pause_or_fail(call, response, verdict)
             elif verdict is None and response.status_code in _THROTTLED_STATUSES:
                 self._pause_or_fail(call, response, None)
-            elif isinstance(verdict, ProviderUnavailableError) or (
+            elif isinstance(verdict, errors.ProviderUnavailableError) or (
                 verdict is None and response.status_code in _TRANSIENT_STATUSES
             ):
                 call.failures.append(f"{call.url.host} answered {response.status_code}")
@@ -210,7 +204,9 @@ class HttpClient:
             else:
                 return response
 
-    def _pause_or_fail(self, call: _PendingRequest, response: httpx2.Response, error: RateLimitedError | None) -> None:
+    def _pause_or_fail(
+        self, call: _PendingRequest, response: httpx2.Response, error: errors.RateLimitedError | None
+    ) -> None:
         """Pause all requests of the connector as the provider asks, or raise if that takes too long."""
         call.failures.append(f"{call.url.host} answered {response.status_code}")
         requested_wait = (
@@ -222,15 +218,15 @@ class HttpClient:
         if wait <= MAX_RETRY_WAIT.total_seconds() and len(call.failures) < MAX_ATTEMPTS:
             self._throttle.pause(wait)
         elif error is None and response.status_code == 503:
-            raise ProviderUnavailableError(f"{call.failures[-1]}. The next run tries again.")
+            raise errors.ProviderUnavailableError(f"{call.failures[-1]}. The next run tries again.")
         else:
-            raise RateLimitedError(
+            raise errors.RateLimitedError(
                 f"{call.url.host} allows no more requests for now. The next run continues.", timedelta(seconds=wait)
             )
 
     async def _refresh_token(self, call: _PendingRequest) -> None:
         if self._token_source is None or call.token_refreshed or call.token is None:
-            raise AuthExpiredError(
+            raise errors.AuthExpiredError(
                 f"{call.url.host} does not accept the credentials any more. Connect it again with valid ones."
             )
         call.token_refreshed = True
@@ -252,9 +248,9 @@ class HttpClient:
                     async with client.stream(call.method, call.url, headers=headers, **call.options) as answer:
                         return await _read_body(answer, call.max_bytes)
             except ParsingError as error:  # the guard's refusal; its message is for users
-                raise ResourceFetchError(str(error)) from error
+                raise errors.ResourceFetchError(str(error)) from error
             except (httpx2.InvalidURL, httpx2.DecodingError, httpx2.UnsupportedProtocol) as error:
-                raise ResourceFetchError(f"{mask_secrets(str(call.url))} can't be fetched: {error}.") from error
+                raise errors.ResourceFetchError(f"{mask_secrets(str(call.url))} can't be fetched: {error}.") from error
 
     def _is_api_origin(self, call: _PendingRequest) -> bool:
         return origin(call.url) in self._api_origins
@@ -268,7 +264,7 @@ async def _read_body(answer: httpx2.Response, max_bytes: int) -> httpx2.Response
         if len(data) > max_bytes:
             if answer.status_code >= 400:
                 break
-            raise ResourceFetchError(f"{answer.url.host} sent more than {max_bytes:,} bytes.")
+            raise errors.ResourceFetchError(f"{answer.url.host} sent more than {max_bytes:,} bytes.")
     headers = [
         (k, v)
         for k, v in answer.headers.multi_items()
@@ -282,31 +278,31 @@ async def fetch_public_document(url: str) -> bytes:
     clients = HttpClients.open()
     try:
         answer = await HttpClient(clients, api_origins=frozenset()).get(url, max_bytes=_MAX_DOCUMENT_BYTES)
-    except ResourceFetchError as error:
-        raise ProviderUnavailableError(str(error)) from error
+    except errors.ResourceFetchError as error:
+        raise errors.ProviderUnavailableError(str(error)) from error
     finally:
         await clients.aclose()
     if answer.status_code >= 400:
-        raise ProviderUnavailableError(f"{answer.url.host} answered {answer.status_code}.")
+        raise errors.ProviderUnavailableError(f"{answer.url.host} answered {answer.status_code}.")
     return answer.content
 
 
 def json_or_raise(response: httpx2.Response) -> Any:
     """Parse a response's JSON; ConnectorError from 400 on, ProviderUnavailableError if it is not JSON."""
     if response.status_code == httpx2.codes.FORBIDDEN:
-        raise ConnectorError(
+        raise errors.ConnectorError(
             f"{response.url.host} answered 403 to a request for {response.url.path}: the account or the app lacks"
             " a permission. Grant it, or connect again.",
             code="auth_expired",
         )
     if response.status_code >= 400:
-        raise ConnectorError(
+        raise errors.ConnectorError(
             f"{response.url.host} answered {response.status_code} to a request for {response.url.path}."
         )
     try:
         return response.json()
     except ValueError as error:
-        raise ProviderUnavailableError(f"{response.url.host} sent an answer that is not JSON.") from error
+        raise errors.ProviderUnavailableError(f"{response.url.host} sent an answer that is not JSON.") from error
 
 
 def json_object(response: httpx2.Response) -> dict[str, Any]:
@@ -327,7 +323,7 @@ def _retry_after_seconds(response: httpx2.Response) -> float | None:
 def _next_retry_delay(call: _PendingRequest, retry_after: float | None) -> float:
     """Return seconds until the next attempt; ProviderUnavailableError if none is left."""
     if not call.idempotent or len(call.failures) >= MAX_ATTEMPTS:
-        raise ProviderUnavailableError(f"{call.failures[-1]}. The next run tries again.")
+        raise errors.ProviderUnavailableError(f"{call.failures[-1]}. The next run tries again.")
     return (
         min(retry_after, MAX_RETRY_WAIT.total_seconds())
         if retry_after is not None

@@ -8,7 +8,7 @@ from api.commands import document_submission
 from api.commands.document_submission import DocumentDraft
 from api.dependencies.authentication import ForgetAccess, NamespaceAccess, ReadAccess, WriteAccess
 from api.dependencies.path_and_query_parameters import DocumentIncludes, DocumentPath
-from api.errors.http_errors import BadRequestError, NotFoundError
+from api.errors.http_errors import BadRequestError
 from api.presenters import resource_presenter
 from api.routes.contract_route import IngestRoute, MultipartRoute, error_responses
 from api.routes.v5 import multipart_upload
@@ -115,7 +115,7 @@ async def upload_file(request: Request, access: WriteAccess) -> bodies.DocumentA
 )
 async def replace_with_file(request: Request, access: WriteAccess, id: DocumentPath) -> bodies.DocumentAccepted:
     """Replace a document, its metadata and all other fields."""
-    await document_submission.require_document(access.state, access.namespace, id)
+    await access.state.require_document(access.namespace, id)
     access.require_document_quota(1, 1)
     draft = await multipart_upload.read_document_draft(request, access.state, file_required=True)
     return _accepted_response(
@@ -125,7 +125,7 @@ async def replace_with_file(request: Request, access: WriteAccess, id: DocumentP
 
 async def update_file(request: Request, access: WriteAccess, id: DocumentPath) -> bodies.DocumentAccepted:
     """Change the given fields; metadata merges key by key."""
-    await document_submission.require_document(access.state, access.namespace, id)
+    await access.state.require_document(access.namespace, id)
     draft = await multipart_upload.read_document_draft(request, access.state, file_required=False)
     if draft.upload is not None:
         access.require_document_quota(1, draft.size)
@@ -156,9 +156,7 @@ router.add_api_route(
 async def get(access: ReadAccess, id: DocumentPath, include: DocumentIncludes) -> bodies.DocumentResponse:
     """Return a document as of the newest write."""
     state = access.state
-    row = (await state.find_documents(access.namespace, [id])).get(id)
-    if row is None:
-        raise NotFoundError("Document not found", f"There is no document {id[:100]!r} in {access.namespace}.")
+    row = await state.require_document(access.namespace, id)
     answer = resource_presenter.document_response(row)
     if "chunks" in include:
         chunks = (await state.chunks.get([row.key])).get(row.key, [])

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Query
 from api.commands import memory_forgetting
 from api.dependencies.authentication import ForgetAndReadAccess, ReadAccess
 from api.dependencies.path_and_query_parameters import MemoryIncludes, ResourcePath
-from api.errors.http_errors import NotFoundError
 from api.presenters import resource_presenter
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.http.v5.memory_bodies import ForgetBody, ForgetResponse, MemoryDetails, SemanticForgetBody
@@ -25,13 +24,11 @@ async def get(
 ) -> MemoryDetails:
     """Return a memory, with its versions and relations on request."""
     state = access.state
-    namespace = state.catalog.namespace(access.namespace)
-    row = (await state.find_memories(access.namespace, [id])).get(id)
-    if namespace is None or row is None:
-        raise NotFoundError("Memory not found", f"There is no memory {id[:100]!r} in {access.namespace}.")
+    row = await state.require_memory(access.namespace, id)
     sources = await state.documents_by_key(row.sources)
     details = MemoryDetails(**dict(resource_presenter.memory_response(row, sources)))
-    if include:
+    namespace = state.catalog.namespace(access.namespace)
+    if include and namespace is not None:
         details.included = await state.queries.find_related(namespace, row, include=include, limit=relatedLimit)
     return details
 
