@@ -4,6 +4,7 @@ Without what people wrap around it; in parts, where it asks for several things; 
 it is asked on; with names as they are written in the namespace; and in its words for the same.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -13,7 +14,6 @@ from api.search.courtesy_removal import remove_courtesies
 from api.search.offline_reranker import assign_scores_by_rank
 from api.search.query_decomposition import decompose_query
 from api.search.query_expansion import expand_query
-from api.search.reference_date import resolve_reference_date
 from api.search.spelling_correction import correct_spelling
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.query_analysis import MAX_QUERY_CHARS, analyze_query, new_embedder_deadline
@@ -25,6 +25,11 @@ from pipeline.text.temporal_expressions import resolve_dates
 
 MAX_REWRITTEN_QUERY_CHARS = 1_000
 """Characters of a question; what is longer is a text, and is not asked otherwise."""
+_AS_OF_PREFIX = re.compile(
+    r"^\s*(?:as\s+of|(?:today|now)\s+is|today:|it(?:'s|\s+is)(?:\s+now)?|on)\s+(?P<day>[^.:;?!]{6,40}?)\s*[,.:;]\s*"
+    r"(?=\S.{5})",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +97,16 @@ def merge_variant_hits(
     hits = sort_hits([hit for _, hit in kept], limit)
     places = {hit.id: at for at, hit in enumerate(hits)}
     return assign_scores_by_rank(variants[0].query, hits, [places[hit.id] for _, hit in kept], "queryVariants")
+
+
+def resolve_reference_date(query: str, today: date) -> tuple[str, date]:
+    """Return the question without the date that it names as its reference, and that date.
+
+    >>> resolve_reference_date("As of 8 May 2023, what did Ann do last Friday?", date(2026, 1, 1))
+    ('what did Ann do last Friday?', datetime.date(2023, 5, 8))
+    """
+    found = _AS_OF_PREFIX.match(query)
+    times = resolve_dates(found["day"], None).date_ranges if found else ()
+    if found is None or len(times) != 1 or times[0].first != times[0].last:
+        return query, today
+    return query[found.end() :], times[0].first

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from api.search.reference_date import resolve_reference_date
+from api.search.query_variants import resolve_reference_date
 
 NOW = date(2026, 1, 1)
 

@@ -3,7 +3,9 @@
 import subprocess
 
 import pytest
+from typer.testing import CliRunner
 
+from app.cli.main import app
 from bench.service_process import PROGRAM, unconfigured
 
 WORDS = {
@@ -15,7 +17,13 @@ WORDS = {
 
 @pytest.mark.parametrize("shell", WORDS)
 def test_the_beginning_of_a_command_is_completed(shell: str) -> None:
-    variables = unconfigured() | WORDS[shell] | {"_RECOLLECT_COMPLETE": f"complete_{shell}"}
+    variables = WORDS[shell] | {"_RECOLLECT_COMPLETE": f"complete_{shell}"}
+    shown = CliRunner().invoke(app, [], env=variables, prog_name="recollect").stdout
+    assert "namespaces" in shown
+    assert "search" not in shown
+
+
+def test_the_installed_program_completes_under_its_own_name() -> None:
+    variables = unconfigured() | WORDS["bash"] | {"_RECOLLECT_COMPLETE": "complete_bash"}
     done = subprocess.run([PROGRAM], env=variables, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
     assert "namespaces" in done.stdout
-    assert "search" not in done.stdout
