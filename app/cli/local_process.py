@@ -31,7 +31,8 @@ def apply_process_tuning(settings: Settings) -> None:
 def run_event_loop(settings: Settings, main: Coroutine[Any, Any, None]) -> None:
     from pipeline.runtime.fair_event_loop import new_fair_event_loop  # noqa: PLC0415 - after tuning
 
-    new_loop = partial(new_fair_event_loop, fair=settings.fair_event_loop, kafka=settings.kafka_bootstrap is not None)
+    plain_aiokafka = settings.kafka_bootstrap is not None and not settings.kafka_paced_reconnects
+    new_loop = partial(new_fair_event_loop, fair=settings.fair_event_loop, plain_aiokafka=plain_aiokafka)
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(main)
 

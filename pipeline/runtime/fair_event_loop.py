@@ -52,14 +52,15 @@ def call_soon_background(work: Callable[[*Ts], object], *args: *Ts) -> None:
     asyncio.get_running_loop().call_soon(work, *args, context=context)
 
 
-def new_fair_event_loop(*, fair: bool = True, kafka: bool = False) -> asyncio.AbstractEventLoop:
+def new_fair_event_loop(*, fair: bool = True, plain_aiokafka: bool = False) -> asyncio.AbstractEventLoop:
     """Create an event loop: uvloop's if installed, else asyncio's; with a background lane if `fair`.
 
-    A process with a `kafka` client gets asyncio's: on a connection that the broker has just closed, uvloop's
-    `write` raises RuntimeError, where aiokafka expects OSError or silence; its sender and fetcher end by it.
+    A process with `plain_aiokafka` gets asyncio's: on a connection that the broker has just closed, uvloop's `write`
+    raises RuntimeError, where aiokafka expects OSError or silence; its sender and fetcher end by it. Where reconnects
+    are paced, `pipeline.bus.kafka.reconnects` takes care of that.
     """
     base: type[asyncio.AbstractEventLoop] = asyncio.SelectorEventLoop
-    if not kafka:
+    if not plain_aiokafka:
         with suppress(ImportError):
             import uvloop  # noqa: PLC0415 - there may be none
 

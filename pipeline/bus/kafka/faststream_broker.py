@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from faststream.kafka import KafkaBroker
@@ -26,10 +27,17 @@ def new_broker(cluster: Cluster, middlewares: Sequence[Any], *, consumer_only: b
         consumer_only=consumer_only,
         middlewares=middlewares,
         apply_types=False,
+        id_generator=_correlation_ids(cluster.client_id),
         logger=_FastStreamLogger(),
         log_level=logging.DEBUG,
         **PRODUCER_OPTIONS,
     )
+
+
+def _correlation_ids(prefix: str) -> Callable[[], str]:
+    """Return a function that numbers records: a random id for each costs as much as sending it."""
+    numbers = count()
+    return lambda: f"{prefix}-{next(numbers)}"
 
 
 def broker_middlewares(registry: "CollectorRegistry | None", tracer_provider: "TracerProvider | None") -> list[Any]:

@@ -15,7 +15,7 @@ from functools import wraps
 from time import monotonic
 from typing import Any
 
-from aiokafka import client
+from aiokafka import client, conn
 from aiokafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError, RequestTimedOutError
 
 FIRST_PAUSE_SECONDS = 0.1
@@ -42,11 +42,16 @@ log = logging.getLogger(__name__)
 def quiet_reconnects() -> None:
     """Pace the reconnects of all clients of this process, and filter their log lines; repeated calls change nothing.
 
-    Also keep their fetching alive when a request and its connection end at once.
+    Also keep their fetching alive when a request and its connection end at once, or when uvloop has closed the
+    connection that a request is written to.
     """
     if isinstance(client.create_conn, PacedConnect):
         return
     client.create_conn = PacedConnect(client.create_conn)
+    for name in ("send", "_send_sasl_token"):
+        setattr(
+            conn.AIOKafkaConnection, name, _with_closed_transports_as_errors(getattr(conn.AIOKafkaConnection, name))
+        )
     client.AIOKafkaClient.send = _with_lost_connections_as_timeouts(client.AIOKafkaClient.send)
     log_filter = RepetitionFilter()
     for name in LIBRARY_LOGGERS:
@@ -67,6 +72,23 @@ def _with_lost_connections_as_timeouts(send: Callable[..., Awaitable[Any]]) -> C
             raise RequestTimedOutError from error
 
     return send_or_time_out
+
+
+def _with_closed_transports_as_errors(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Raise KafkaConnectionError where the transport is closed, but its reader has not noticed yet.
+
+    uvloop's transports raise RuntimeError there, which ends aiokafka's tasks that send and fetch.
+    """
+
+    @wraps(send)
+    def send_unless_closed(connection: conn.AIOKafkaConnection, *args: Any, **options: Any) -> Awaitable[Any]:
+        writer = connection._writer  # noqa: SLF001 - aiokafka has no other way
+        if writer is not None and writer.transport.is_closing():
+            connection.close(reason=conn.CloseReason.CONNECTION_BROKEN)
+            raise KafkaConnectionError(f"The connection to {connection.host}:{connection.port} was closed.")
+        return send(connection, *args, **options)
+
+    return send_unless_closed
 
 
 @dataclass(slots=True)

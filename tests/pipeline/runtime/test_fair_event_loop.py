@@ -241,7 +241,7 @@ def test_each_lane_keeps_the_order_of_scheduling(lanes: list[bool]) -> None:
         ]
 
 
-def test_a_loop_beside_kafka_raises_nothing_on_writing_to_a_lost_connection() -> None:
+def test_a_loop_beside_plain_aiokafka_raises_nothing_on_writing_to_a_lost_connection() -> None:
     """aiokafka handles OSError only; uvloop raises RuntimeError."""
 
     async def main() -> None:
@@ -252,5 +252,5 @@ def test_a_loop_beside_kafka_raises_nothing_on_writing_to_a_lost_connection() ->
                 await writer.wait_closed()
             writer.write(b"a request")
 
-    with asyncio.Runner(loop_factory=partial(new_fair_event_loop, kafka=True)) as runner:
+    with asyncio.Runner(loop_factory=partial(new_fair_event_loop, plain_aiokafka=True)) as runner:
         runner.run(main())

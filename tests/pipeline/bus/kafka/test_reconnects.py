@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from aiokafka import client
+from aiokafka import client, conn
 from aiokafka.errors import KafkaConnectionError, NodeNotReadyError, RequestTimedOutError
 
 from pipeline.bus.kafka.reconnects import (
@@ -15,6 +16,7 @@ from pipeline.bus.kafka.reconnects import (
     RepetitionFilter,
     quiet_reconnects,
 )
+from pipeline.runtime.fair_event_loop import new_fair_event_loop
 
 pytestmark = pytest.mark.anyio
 
@@ -129,3 +131,23 @@ async def test_a_request_that_times_out_after_its_connection_was_given_up_is_a_t
     kafka_client._conns[(1, client.ConnectionGroup.DEFAULT)] = GivenUpConnection()
     with pytest.raises(RequestTimedOutError):
         await kafka_client.send(1, object())
+
+
+@pytest.mark.parametrize("name", ["send", "_send_sasl_token"])
+def test_writing_to_a_connection_that_was_just_lost_is_a_connection_error(name: str) -> None:
+    quiet_reconnects()
+
+    async def main() -> None:
+        connection = conn.AIOKafkaConnection("127.0.0.1", 1)
+        async with await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0) as server:
+            connection._reader, connection._writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            connection._read_task = asyncio.ensure_future(asyncio.sleep(0))
+            connection._writer.transport.abort()
+            with suppress(ConnectionError):
+                await connection._writer.wait_closed()
+            with pytest.raises(KafkaConnectionError):
+                getattr(connection, name)(b"a request")
+        assert not connection.connected()
+
+    with asyncio.Runner(loop_factory=new_fair_event_loop) as runner:
+        runner.run(main())
