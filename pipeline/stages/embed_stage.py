@@ -55,18 +55,30 @@ class EmbedStage:
         await self.documents.update_soon(list(newest), _change_status(newest, "indexing"))
         await chunk_rows.delete_chunks(self.chunks, {record.event.document for record in batch} - rows.keys())
         work = [event for key, event in newest.items() if chunk_rows.is_current(rows.get(key), event)]
-        for part in _parts(await chunk_rows.load_passages(work[::-1], self.blobs)):
-            await self._embed(part)
+        storing: list[asyncio.Task[None]] = []
+        try:
+            # A part is stored while the next one is embedded; where that is quick, one commit takes several.
+            for part in _parts(await chunk_rows.load_passages(work[::-1], self.blobs)):
+                chunks = await self._embed(part)
+                storing.append(asyncio.create_task(self._store(part, chunks)))
+            await asyncio.gather(*storing)
+        finally:
+            for task in storing:
+                task.cancel()
         if work:
             await asyncio.gather(self.documents.wait_until_durable(), self.chunks.wait_until_durable())
 
     async def on_dead_letter(self, record: Record[DocumentChunked], reason: str) -> None:
         await mark_failed(self.documents, record.event.document, record.event.seq, reason)
 
-    async def _embed(self, passages: Sequence[chunk_rows.ChunkedDocument]) -> None:
+    async def _embed(self, passages: Sequence[chunk_rows.ChunkedDocument]) -> dict[str, list[ChunkRow]]:
+        indexed = await self.chunks.get([event.document for event, _ in passages])
+        return await chunk_rows.build_chunk_rows(passages, self.embedder, self.count_terms, indexed=indexed)
+
+    async def _store(
+        self, passages: Sequence[chunk_rows.ChunkedDocument], chunks: Mapping[str, Sequence[ChunkRow]]
+    ) -> None:
         work = {event.document: event for event, _ in passages}
-        indexed = await self.chunks.get(list(work))
-        chunks = await chunk_rows.build_chunk_rows(passages, self.embedder, self.count_terms, indexed=indexed)
 
         def change(key: str, found: list[ChunkRow]) -> Sequence[ChunkRow] | None:
             if found and (found[0].seq > work[key].seq or _are_stored(found, chunks[key])):

@@ -110,6 +110,9 @@ class RowOverlay(Generic[Row]):
             if (entity := self._entities.get(key)) is not None:
                 if entity.reads == mark:
                     entity = self._over(entity, rows.get(key, ()), deletions.get(key, -1))
+                else:
+                    # That others deleted the row was heard meanwhile, perhaps, but not where in the log.
+                    entity = entity.over(None, deletions.get(key, -1))
                 newest[key] = self._show(key, entity)
         return newest
 

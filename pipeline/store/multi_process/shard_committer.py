@@ -37,8 +37,8 @@ _RETRY_PAUSES = (0.05, 0.2, 1.0)
 _REST_FACTOR = 2
 _MAX_REST_SECONDS = 0.3
 """Longest pause between two commits while there is always something to commit."""
-_SOON_SECONDS = 2.0
-"""Longest time that a change waits for others to be committed with."""
+_SOON_SECONDS = 5.0
+"""Longest time that a change waits for one of the same keys to be committed with."""
 _MIN_MERGE_FRAGMENTS = 16
 _BUSY_MERGE_FRAGMENTS = 64
 _BUSY_SECONDS = 2.0
@@ -139,6 +139,8 @@ class ShardCommitter(Generic[Row]):
         self._queue: list[_UpdateRequest[Row]] = []
         self._deadline: asyncio.TimerHandle | None = None
         """Begins the commit of changes that nobody waits for."""
+        self._is_all_due = False
+        """True if these wait no longer."""
         self._commit_task: asyncio.Task[None] | None = None
         self._order_lock = asyncio.Lock()
         """Orders commits and refreshes, so that listeners see changes in their order."""
@@ -154,7 +156,23 @@ class ShardCommitter(Generic[Row]):
 
     async def get_rows(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:
         """Read the newest rows of these keys; absent keys are left out."""
-        return await self._get_rows_at(await self._lance_table.version(), entity_keys) if entity_keys else {}
+        if not entity_keys:
+            return {}
+        version = await self._lance_table.version()
+        if version != self._seen_version and self._is_following and not self._is_committing:
+            # What others have added since is read sooner than the keys in every fragment.
+            await self.refresh()
+            version = self._seen_version
+        return await self._get_rows_at(version, entity_keys)
+
+    @property
+    def _is_following(self) -> bool:
+        """True if the changes since the version that was seen are known to be there still."""
+        return self._seen_version >= 0 and time.monotonic() - self._seen_at < _MAX_FOLLOW_GAP_SECONDS
+
+    @property
+    def _is_committing(self) -> bool:
+        return self._commit_task is not None and not self._commit_task.done()
 
     async def _get_rows_at(self, version: int, entity_keys: Collection[str]) -> dict[str, list[Row]]:
         """Read the rows of these keys at the newest version, which is this one."""
@@ -197,10 +215,10 @@ class ShardCommitter(Generic[Row]):
         return await request.done
 
     def update_soon(self, entity_keys: Sequence[str], change: RowChange[Row]) -> None:
-        """Update keys of this shard with the next commit, which begins within `_SOON_SECONDS`."""
+        """Update keys of this shard with the next commit of any of them, or within `_SOON_SECONDS`."""
         self._enqueue(entity_keys, change, None, is_awaited=False).done.add_done_callback(self._log_failure)
         if self._deadline is None:
-            self._deadline = asyncio.get_running_loop().call_later(_SOON_SECONDS, self._commit_now)
+            self._deadline = asyncio.get_running_loop().call_later(_SOON_SECONDS, self._commit_all)
 
     def _enqueue(
         self, entity_keys: Sequence[str], change: RowChange[Row], prepare: Preparation | None, *, is_awaited: bool
@@ -210,11 +228,13 @@ class ShardCommitter(Generic[Row]):
         self._queue.append(request)
         return request
 
+    def _commit_all(self) -> None:
+        self._cancel_deadline()
+        self._is_all_due = bool(self._queue)
+        self._commit_now()
+
     def _commit_now(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-        if self._commit_task is None or self._commit_task.done():
+        if not self._is_committing:
             self._commit_task = asyncio.create_task(self._commit_loop())
 
     def _log_failure(self, done: asyncio.Future[dict[str, list[Row]]]) -> None:
@@ -223,8 +243,7 @@ class ShardCommitter(Generic[Row]):
 
     async def wait_until_idle(self) -> None:
         """Write every update and wait for it."""
-        if self._queue:
-            self._commit_now()
+        self._commit_all()
         while self._commit_task is not None and not self._commit_task.done():
             await asyncio.wait([self._commit_task])
 
@@ -347,21 +366,20 @@ class ShardCommitter(Generic[Row]):
 
     async def _catch_up(self, version: int) -> Collection[str]:
         """Tell listeners what others changed up to a version, and return the entity keys of it."""
-        changes = await self._lance_table.changes_since(self._seen_version)
+        read = await self._lance_table.changes_after(
+            self._seen_version, version, self._listener.subscribed_incarnations
+        )
+        changes = read.written
         if not changes.num_rows:
             return ()
-        incarnations: list[str] = changes.column("incarnation").unique().to_pylist()
-        subscribed = self._listener.subscribed_incarnations(incarnations)
-        live = await self._lance_table.rows_changed_since(self._seen_version, subscribed) if subscribed else {}
-        heard = frozenset(subscribed)
         keys = self._keys(changes)
         of_key = zip(keys, changes.column("incarnation").to_pylist(), strict=True)
-        rows_by_key = {key: live.get(key, []) for key, incarnation in of_key if incarnation in heard}
+        rows_by_key = {key: read.rows.get(key, []) for key, incarnation in of_key if incarnation in read.wanted}
         self._uncertain_keys.add(self._keys(changes.filter(changes.column(DELETED.name))))
         uncounted, added = self._count_added(changes)
         counts = await self._count_rows(uncounted) if uncounted else {}
         self._counted_ahead = uncounted if uncounted and await self._lance_table.version() != version else ()
-        self._listener.on_remote_change(counts, added, rows_by_key | live)
+        self._listener.on_remote_change(counts, added, {**rows_by_key, **read.rows})
         return keys
 
     def _count_added(self, changes: pa.Table) -> tuple[Sequence[str], Mapping[str, int]]:
@@ -416,7 +434,32 @@ class ShardCommitter(Generic[Row]):
 
     def _must_commit(self) -> bool:
         """Return whether somebody waits, or the time of the changes that nobody waits for is over."""
-        return bool(self._queue) and (self._deadline is None or any(request.is_awaited for request in self._queue))
+        return bool(self._queue) and (self._is_all_due or any(request.is_awaited for request in self._queue))
+
+    def _take_due(self) -> list[_UpdateRequest[Row]]:
+        """Take the requests that somebody waits for, and those before them that change the same keys.
+
+        The others wait on: what follows them will replace the rows that they change, and with them no commit only adds.
+        """
+        due: deque[_UpdateRequest[Row]] = deque()
+        others: deque[_UpdateRequest[Row]] = deque()
+        keys: set[str] = set()
+        for request in reversed(self._queue):
+            if self._is_all_due or request.is_awaited or not keys.isdisjoint(request.entity_keys):
+                due.appendleft(request)
+                keys.update(request.entity_keys)
+            else:
+                others.appendleft(request)
+        self._queue = list(others)
+        self._is_all_due = False
+        if not others:
+            self._cancel_deadline()
+        return list(due)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
     async def _commit_batch_with_retry(self, batch: list[_UpdateRequest[Row]]) -> None:
         for pause in (*_RETRY_PAUSES, None):
@@ -437,12 +480,10 @@ class ShardCommitter(Generic[Row]):
     async def _commit_batch(self, batch: list[_UpdateRequest[Row]]) -> None:
         # The order lock is taken last, so that others are followed while this waits for the shard's lock.
         async with self._locks.acquire(self.name) as lease, self._order_lock:
-            batch += self._queue
-            self._queue.clear()
+            batch += self._take_due()
             requests = [request for request in batch if not request.done.done()]
             # One look at what others changed, instead of one for the rows to change and one to follow.
-            is_following = self._seen_version >= 0 and time.monotonic() - self._seen_at < _MAX_FOLLOW_GAP_SECONDS
-            version = await (self._refresh() if is_following else self._lance_table.version())
+            version = await (self._refresh() if self._is_following else self._lance_table.version())
             before = await self._get_rows_at(version, {key for request in requests for key in request.entity_keys})
             after: dict[str, Sequence[Row]] = dict(before)
             for request in requests:

@@ -5,23 +5,27 @@ Every commit is one merge of rows by id, stamped as `version_stamped_table` desc
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from lancedb import AsyncConnection, AsyncTable
+from numpy.typing import NDArray
 
 from pipeline.errors import LockLostError
 from pipeline.ports import Lease
 from pipeline.store.lancedb.lance_table import release_unused_memory
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
-from pipeline.store.lancedb.table_access import open_or_create
+from pipeline.store.lancedb.table_access import ROW_ID_COLUMN, open_or_create
 from pipeline.store.lancedb.table_directory import TableDirectory
 from pipeline.store.multi_process.version_stamped_table import (
     DELETED,
+    ROW_VERSION,
     VersionStampedTable,
     schema,
     with_version_columns,
@@ -33,11 +37,22 @@ _VERSION_RETENTION = timedelta(minutes=10)
 _BUSY_VERSION_RETENTION = timedelta(minutes=2)
 _FILE_TIME_RESOLUTION_NS = 100_000_000
 """Time after which the next change of a folder has another time; file systems count in up to 10 ms."""
+_NEWEST_ROWS = (256, 4096)
+"""Rows at the end of the table that are read to find those of new fragments; if these are more, they are looked up."""
 _BUSY_VERSIONS = 600
 """Above this many versions a folder keeps fewer: looking for the newest lists them all.
 
 No read takes minutes.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class TableChanges(Generic[Row]):
+    """Rows that others wrote: key, incarnation and `deleted` of all, and the live ones of `wanted` incarnations."""
+
+    written: pa.Table
+    wanted: Collection[str]
+    rows: Mapping[str, list[Row]]
 
 
 class SharedLanceTable(VersionStampedTable[Row]):
@@ -47,6 +62,8 @@ class SharedLanceTable(VersionStampedTable[Row]):
         super().__init__(table, codec, directory)
         self._known_version = (-1, -1)
         """Time of the newest change of the folder of versions, and the version since then."""
+        self._read_fragment = -1
+        """Fragment up to which every row was written by a version that `changes_after` has read."""
 
     @classmethod
     async def open(
@@ -95,10 +112,57 @@ class SharedLanceTable(VersionStampedTable[Row]):
         columns = [self._codec.entity_key_column, "incarnation", DELETED.name]
         return await self._query_with_deleted(where, columns).to_arrow()
 
-    async def rows_changed_since(self, since: int, incarnations: Collection[str] | None) -> dict[str, list[Row]]:
-        """Read the keys with a row written after a version, in these incarnations (None: all)."""
-        where = f"row_version > {since}" + _in_any(incarnations)
-        return self._codec.group_by_entity_key(await self.decode_rows(await self.scan(where)))
+    async def changes_after(
+        self, seen: int, version: int, wanted: Callable[[Collection[str]], Collection[str]]
+    ) -> TableChanges[Row]:
+        """Read what `changes_since` does, and the keys with a live row among it in the `wanted` incarnations.
+
+        Calls follow each other: `seen` was the `version` of an earlier one, or is newer. What is written gets the
+        highest numbers of fragments, so only the fragments since then are read, unless compaction made them large.
+        """
+        keys = [self._codec.entity_key_column, "incarnation", DELETED.name]
+        written = await self._written_after(seen, keys, _NEWEST_ROWS)
+        incarnations = wanted(written.column("incarnation").unique().to_pylist())
+        rows: dict[str, list[Row]] = {}
+        if incarnations:
+            # One more, to see whether others have written since.
+            counts = [written.num_rows + 1] if written.num_rows < _NEWEST_ROWS[0] else []
+            full = await self._written_after(seen, None, counts, incarnations)
+            rows = self._codec.group_by_entity_key(
+                await self.decode_rows(full.filter(pc.invert(full.column(DELETED.name))))
+            )
+        self._advance_fragment(written, version)
+        return TableChanges(written, frozenset(incarnations), rows)
+
+    async def _written_after(
+        self,
+        seen: int,
+        columns: Sequence[str] | None,
+        counts: Sequence[int],
+        incarnations: Collection[str] | None = None,
+    ) -> pa.Table:
+        """Read the rows written after a version, with row ids: among the newest rows, if any of these counts do."""
+        columns = None if columns is None else [*columns, ROW_VERSION.name]
+        total = await self._table.count_rows()
+        for count in counts if self._read_fragment >= 0 else ():
+            first = max(0, total - count)
+            newest = await self._query_with_deleted(None, columns).with_row_id().offset(first).to_arrow()
+            fragments = _fragments(newest)
+            if not first or (len(fragments) and fragments[0] <= self._read_fragment):
+                written = newest.filter(pc.greater(newest.column(ROW_VERSION.name), seen))
+                return written if incarnations is None else written.filter(_is_in(written, incarnations))
+        where = f"{ROW_VERSION.name} > {seen}" + _in_any(incarnations)
+        return await self._query_with_deleted(where, columns).with_row_id().to_arrow()
+
+    def _advance_fragment(self, written: pa.Table, version: int) -> None:
+        """Take over up to which fragment there are only rows of this version or earlier ones.
+
+        `written`: all rows after an earlier version, in one state of the table, perhaps a newer one than this.
+        """
+        fragments = _fragments(written)
+        newer = fragments[written.column(ROW_VERSION.name).to_numpy() > version]
+        if len(fragments):
+            self._read_fragment = max(self._read_fragment, int(newer.min()) - 1 if len(newer) else int(fragments.max()))
 
     async def commit(
         self,
@@ -219,6 +283,16 @@ class SharedLanceTable(VersionStampedTable[Row]):
             for field in rows.schema
         ]
         return pa.table(columns, schema=rows.schema)
+
+
+def _fragments(rows: pa.Table) -> NDArray[np.uint64]:
+    """Return the number of the fragment of each row."""
+    numbers: NDArray[np.uint64] = rows.column(ROW_ID_COLUMN).to_numpy() >> np.uint64(32)
+    return numbers
+
+
+def _is_in(rows: pa.Table, incarnations: Collection[str]) -> pa.ChunkedArray:
+    return pc.is_in(rows.column("incarnation"), pa.array(incarnations, pa.string()))
 
 
 def _in_any(incarnations: Collection[str] | None) -> str:

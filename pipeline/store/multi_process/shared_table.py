@@ -98,6 +98,7 @@ class SharedTable(ShardedTable[Row]):
         tells where in the log keys were deleted, for every deletion that is written.
         """
         self.hint_incarnations({key: logged[0].incarnation for key, logged in changes.items()})
+        await self.refresh({logged[0].incarnation for logged in changes.values()})
         marks = self._overlay.append(changes)
         stored = await self._read_stored(list(changes))
         # After the rows: the owner tells of a deletion before it writes it, and may be ahead of this process.

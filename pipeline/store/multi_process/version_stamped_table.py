@@ -19,7 +19,7 @@ Row = TypeVar("Row")
 _PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 """Makes two concurrent merges that insert the same id conflict, so that the later one sees the earlier row.
 """
-_ROW_VERSION = pa.field("row_version", pa.int64(), nullable=False)
+ROW_VERSION = pa.field("row_version", pa.int64(), nullable=False)
 DELETED = pa.field("deleted", pa.bool_(), nullable=False)
 
 
@@ -38,7 +38,7 @@ class VersionStampedTable(LanceTable[Row]):
     def _query(self, where: str | None, columns: Sequence[str] | None) -> Any:
         return self._query_with_deleted("NOT deleted" if where is None else f"({where}) AND NOT deleted", columns)
 
-    def _query_with_deleted(self, where: str, columns: Sequence[str] | None) -> Any:
+    def _query_with_deleted(self, where: str | None, columns: Sequence[str] | None) -> Any:
         """Query with deleted rows included."""
         return super()._query(where, columns)
 
@@ -46,11 +46,11 @@ class VersionStampedTable(LanceTable[Row]):
 def schema(codec: RowCodec[Any]) -> pa.Schema:
     """The codec's schema with the version columns."""
     fields = [field.with_metadata(_PRIMARY_KEY) if field.name == codec.id_column else field for field in codec.schema]
-    return pa.schema([*fields, _ROW_VERSION, DELETED])
+    return pa.schema([*fields, ROW_VERSION, DELETED])
 
 
 def with_version_columns(rows: pa.Table, row_version: int, *, deleted: bool) -> pa.Table:
     """Append the same version and deletion mark to every encoded row."""
     count = rows.num_rows
-    stamped = rows.append_column(_ROW_VERSION, pa.array(np.full(count, row_version, np.int64)))
+    stamped = rows.append_column(ROW_VERSION, pa.array(np.full(count, row_version, np.int64)))
     return stamped.append_column(DELETED, pa.array(np.full(count, deleted)))

@@ -98,6 +98,14 @@ def test_a_change_first_shown_when_its_document_is_deleted_already_shows_nothing
     assert seen(overlay, []) == fold(changes)
 
 
+def test_a_deletion_that_was_heard_of_before_its_position_is_known_counts_from_there() -> None:
+    changes = logged(["add", "add", "delete"])
+    overlay: RowOverlay[DocumentRow] = RowOverlay(codec())
+    marks = overlay.append({KEY: changes[1:2]})
+    overlay.on_stored_change({KEY: []})
+    assert overlay.set_stored({}, marks, {KEY: 2}) == {KEY: []}
+
+
 def test_a_row_heard_of_late_does_not_bring_back_what_was_deleted_since() -> None:
     changes = logged(["add", "delete", "add"])
     overlay: RowOverlay[DocumentRow] = RowOverlay(codec())

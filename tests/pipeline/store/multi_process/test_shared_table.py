@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from pipeline.errors import LockLostError, OutageError
 from pipeline.rows import ChunkRow, DocumentRow
 from pipeline.runtime.local_locks import LocalLease
 from pipeline.store import Store, StoreMismatchError
+from pipeline.store.multi_process import shared_lance_table
 from pipeline.store.multi_process.row_overlay import LoggedChange
 from pipeline.store.multi_process.shard_committer import ShardCommitter, StaleFollowerError
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
@@ -245,19 +247,19 @@ changes = st.lists(
 
 
 @settings(max_examples=25, deadline=None)
-@given(changes)
-def test_all_processes_end_with_the_same_rows(
-    history: list[tuple[object, ...]],
-) -> None:
+@given(changes, st.sampled_from([(1, 2), (2, 8), (256, 4096)]))
+def test_all_processes_end_with_the_same_rows(history: list[tuple[object, ...]], newest_rows: tuple[int, ...]) -> None:
     async def live() -> None:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(shared_lance_table, "_NEWEST_ROWS", newest_rows)
             stores = [await open_test_store(folder, shared=True) for _ in range(2)]
             mirrors = [_mirror(store) for store in stores]
             expected: dict[str, tuple[int, int]] = {}
             for turn, step in enumerate(history):
                 await _play(stores[bool(step[1])], step, turn)
                 _expect(expected, step, turn)
-                for store in stores:
+                # The other one lags, until it asks.
+                for store in stores if step[0] == "refresh" else stores[bool(step[1]) :][:1]:
                     found = await store.chunks.get(_GROUPS)
                     assert {group: (rows[0].seq, len(rows)) for group, rows in found.items()} == expected
             for store, mirror in zip(stores, mirrors, strict=True):
@@ -338,11 +340,10 @@ async def test_a_process_without_requests_reads_what_others_change_and_hears_of_
     running = asyncio.create_task(store.run(serves_requests=False))
     row = document("a")
     await store_documents(other, row)
-    await other.documents.update([row.key], lambda _, rows: [replace(rows[0], title="new")])
-    assert [found.title for found in (await store.documents.get([row.key]))[row.key]] == ["new"]
-    assert not heard
     await store.documents.refresh(["alice#0"])
     assert heard == [row.key]
+    await other.documents.update([row.key], lambda _, rows: [replace(rows[0], title="newer")])
+    assert [found.title for found in (await store.documents.get([row.key]))[row.key]] == ["newer"]
     await store.close()
     await running
 
@@ -490,21 +491,53 @@ async def test_rows_without_a_listener_are_counted_and_not_read(
 ) -> None:
     store, other = [await open_test_store(tmp_path, shared=True, shards=1) for _ in range(2)]
     heard: dict[str, list[DocumentRow]] = {}
-    asked: list[object] = []
-    fresh = SharedLanceTable.rows_changed_since
+    decoded: list[list[DocumentRow]] = []
+    decode = SharedLanceTable.decode_rows
     store.documents.subscribe(heard.update, lambda incarnation: incarnation == "alice#0")
 
-    async def noted(self: SharedLanceTable[DocumentRow], since: int, incarnations: Sequence[str]) -> object:
-        asked.append(list(incarnations))
-        return await fresh(self, since, incarnations)
+    async def noted(self: SharedLanceTable[DocumentRow], table: pa.Table) -> list[DocumentRow]:
+        decoded.append(await decode(self, table))
+        return decoded[-1]
 
-    monkeypatch.setattr(SharedLanceTable, "rows_changed_since", noted)
+    monkeypatch.setattr(SharedLanceTable, "decode_rows", noted)
     await store_documents(other, document("a", "bob#0"))
     await store.refresh()
-    assert (heard, asked, store.documents.count_by_incarnation(["bob#0"])) == ({}, [], {"bob#0": 1})
+    assert (heard, decoded, store.documents.count_by_incarnation(["bob#0"])) == ({}, [], {"bob#0": 1})
     await store_documents(other, document("b", "bob#0"), document("c", "alice#0"))
     await store.refresh()
-    assert (list(heard), asked) == ([document("c", "alice#0").key], [["alice#0"]])
+    assert list(heard) == [document("c", "alice#0").key]
+    assert [[row.key for row in rows] for rows in decoded] == [list(heard)]
+
+
+async def test_a_follower_reads_the_newest_rows_only_however_many_fragments_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True, shards=1) for _ in range(2)]
+    heard: dict[str, list[DocumentRow]] = {}
+    store.documents.subscribe(heard.update)
+    await store_documents(other, document("first"))
+    await store.refresh()
+    conditions: list[str | None] = []
+    query = SharedLanceTable._query_with_deleted
+
+    def noted(self: SharedLanceTable[Any], where: str | None, columns: Sequence[str] | None) -> Any:
+        conditions.append(where)
+        return query(self, where, columns)
+
+    for turn in range(12):
+        row = document(f"document {turn}", seq=turn)
+        if turn == 6:
+            await other.documents.maintain()
+        await store_documents(other, row)
+        await other.documents.update([document("first").key], lambda _, rows: [replace(rows[0], seq=rows[0].seq + 1)])
+        with monkeypatch.context() as patch:
+            patch.setattr(SharedLanceTable, "_query_with_deleted", noted)
+            await store.refresh()
+        assert heard[row.key] == [row]
+    assert heard[document("first").key][0].seq == document("first").seq + 12
+    # Rows are looked up once, when compaction has put them among many others.
+    assert len([where for where in conditions if where]) <= 1
+    assert store.documents.count_by_incarnation(["alice#0"]) == {"alice#0": 13}
 
 
 async def test_nobody_else_changes_the_rows_between_the_preparation_of_an_update_and_its_write(tmp_path: Path) -> None:
@@ -550,7 +583,26 @@ async def test_changes_that_nobody_waits_for_join_the_next_commit(tmp_path: Path
     assert await base.version() - before == 1
 
 
-async def test_changes_that_nobody_waits_for_are_written_without_a_next_commit(tmp_path: Path) -> None:
+async def test_changes_that_nobody_waits_for_join_no_commit_of_other_keys(tmp_path: Path) -> None:
+    store = await open_test_store(tmp_path, shared=True, shards=1)
+    first, second, other = (document(name).key for name in NAMES[:3])
+    await store.documents.update([first, second], count_once_more)
+    await store.documents.update_soon([first], count_once_more)
+    await store.documents.update_soon([first, second], lambda _, rows: [replace(rows[0], seq=10 * rows[0].seq)])
+    await store.documents.update([other], count_once_more)
+    assert await _counts(store) == 3
+    # One that comes before a change of the second key changes the first, so what came before that is written too.
+    await store.documents.update([second], count_once_more)
+    assert {key: rows[0].seq for key, rows in (await store.documents.get([first, second])).items()} == {
+        first: 20,
+        second: 11,
+    }
+
+
+async def test_changes_that_nobody_waits_for_are_written_without_a_next_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.store.multi_process.shard_committer._SOON_SECONDS", 0.01)
     store = await open_test_store(tmp_path, shared=True)
     key = document(NAMES[0]).key
     await store.documents.update([key], count_once_more)
