@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import os
 import secrets
+import statistics
 import sys
 import tempfile
 import time
@@ -63,7 +64,11 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=WORKERS, help="0: one process, embedded log")
     parser.add_argument("--replay", action="store_true", help="replay them too")
     parser.add_argument("--ingest-only", action="store_true", help="without adding one after the other")
+    parser.add_argument("--rounds", type=int, help="ingest so often, with all deployments in turn, and compare")
     options = parser.parse_args()
+    if options.rounds:
+        run_in_turn(options.documents, options.characters, options.workers, options.rounds)
+        return
     run(options.documents, options.characters, options.workers, replays=options.replay, adds=not options.ingest_only)
 
 
@@ -89,6 +94,42 @@ def run(
                 lines.append(asyncio.run(_measure(deployment, texts, replays=replays, adds=adds)))
                 print(lines[-1], file=sys.stderr, flush=True)
     print("\n".join(lines))
+
+
+def run_in_turn(documents: int, characters: int, workers: Sequence[int], rounds: int) -> None:
+    """Ingest so many documents in each round with deployments that all run; print medians, and those of the ratios.
+
+    The CPU that a document costs rises by half with what else a machine does: a ratio holds within a round only.
+    """
+    writer = TextGenerator(3)
+    texts = [writer.paragraph(characters) for _ in range(documents)]
+    costs: dict[str, list[tuple[float, float, float]]] = {}
+    with tempfile.TemporaryDirectory(prefix="recollect-processes-") as place, ExitStack() as stack:
+        folders = [Path(place) / str(number) for number in range(len(workers))]
+        deployments = [
+            stack.enter_context(start_deployment(folder, count, SETTINGS))
+            for folder, count in zip(folders, workers, strict=True)
+        ]
+        for number in range(rounds + 1):
+            for deployment in deployments[:: 1 if number % 2 else -1]:
+                cost = asyncio.run(_measure_ingest(deployment, texts, f"r{number}-"))
+                if number:  # the first one warms up
+                    costs.setdefault(deployment.name, []).append(cost)
+                print(f"{number} {deployment.name} {cost} {os.getloadavg()[0]:.1f}", file=sys.stderr, flush=True)
+    base = [sum(cost[1:]) for cost in costs[deployments[0].name]]
+    print("| deployment | ingest/s | CPU ms each | of the API | to the first |\n|---|---:|---:|---:|---:|")
+    for name, measured in costs.items():
+        rate, answering, total, ratio = (
+            statistics.median(values)
+            for values in zip(
+                *(
+                    (rate, api, api + work, (api + work) / least)
+                    for (rate, api, work), least in zip(measured, base, strict=True)
+                ),
+                strict=True,
+            )
+        )
+        print(f"| {name} | {rate:,.0f} | {total:.2f} | {answering:.2f} | {ratio:.2f} |")
 
 
 @contextmanager
@@ -132,14 +173,7 @@ async def _measure(deployment: Deployment, texts: Sequence[str], *, replays: boo
     connection = HttpConnection(api.url, api.key)
     await wait_for_zero_lag(connection, POLL_SECONDS)
     idle = await measure_idle(deployment)
-    before = deployment.cpu_seconds()
-    began = time.perf_counter()
-    await send_texts(api, texts)
-    await wait_for_zero_lag(connection, POLL_SECONDS)
-    rate = len(texts) / (time.perf_counter() - began)
-    answering, working = (
-        1000 * (now - then) / len(texts) for now, then in zip(deployment.cpu_seconds(), before, strict=True)
-    )
+    rate, answering, working = await _measure_ingest(deployment, texts)
     replay = ""
     if replays:
         replayed, cpu = await measure_replay(connection, deployment, len(texts))
@@ -147,6 +181,23 @@ async def _measure(deployment: Deployment, texts: Sequence[str], *, replays: boo
     await connection.close()
     costs = f"{answering + working:.2f} | {answering:.2f} | {1000 * idle:.0f}"
     return f"| {deployment.name} | {latencies} | {rate:,.0f} | {costs} |{replay}"
+
+
+async def _measure_ingest(
+    deployment: Deployment, texts: Sequence[str], prefix: str = "d"
+) -> tuple[float, float, float]:
+    """Documents a second, and milliseconds of CPU of each in the process that answers and in those that work."""
+    connection = HttpConnection(deployment.api.url, deployment.api.key)
+    await wait_for_zero_lag(connection, POLL_SECONDS)
+    before, began = deployment.cpu_seconds(), time.perf_counter()
+    await send_texts(deployment.api, texts, prefix)
+    await wait_for_zero_lag(connection, POLL_SECONDS)
+    rate = len(texts) / (time.perf_counter() - began)
+    answering, working = (
+        1000 * (now - then) / len(texts) for now, then in zip(deployment.cpu_seconds(), before, strict=True)
+    )
+    await connection.close()
+    return rate, answering, working
 
 
 async def _measure_latencies(api: Server) -> str:
