@@ -29,7 +29,8 @@ _BIOGRAPHY = re.compile(
     r"\b(?:(?:has )?(?:moved|relocated) (?:(?:out|back|over|down|up) )?(?:in)?to|is (?:\w+ )?settled (?:in|at)|(?:has "
     r")?joined|(?:is taking|took) over|adopted|turned \d+|(?:was|were|got|has been) (?:born|promoted|diagnosed|raised)|"
     r"grew up|graduated|retired|(?:got|is|are|was) (?:recently |newly |now )?(?:married|engaged|divorced|widowed)|"
-    r"married|divorced|died|founded|inherited|starts at(?= [A-Z])|has been an?|used to|got (?:an?|the) (?:[\w-]+ "
+    r"married|divorced|died|founded|inherited|starts at(?= [A-Z])|started (?:at|with|as)(?= (?:an? |the )?\w)|"
+    r"broke up with|separated from|has been an?|used to|got (?:an?|the) (?:[\w-]+ "
     r"){0,2}(?:job|position|role|apprenticeship|internship|degree|licen[cs]e))\b"
 )
 """Events that made somebody what they are."""
@@ -50,7 +51,9 @@ _OPEN_END = re.compile(r"\b(?:since|born|birthday|anniversary|every|each|annual(
 _CHANGE = re.compile(
     r"\b(?:start(?:ed|s)|began|left|lost|passed|failed|broke up|split up|hired|fired|launched|opened|sold|signed|"
     r"enrolled|switched|became|bought an? |decided|won|published|applied|got an? |had (?:a|an|her|his|their) (?:baby|"
-    r"son|daughter|surgery|operation)|moved|cancelled|canceled|postponed|booked|scheduled|ordered|finished|completed)\b"
+    r"son|daughter|surgery|operation)|had (?:their|the|an?) .{2,40} (?:done|fitted|removed|replaced|installed)|found|"
+    r"(?:was|were|been) (?:given|sent|offered|moved|laid off)|moved|"
+    r"cancelled|canceled|postponed|booked|scheduled|ordered|finished|completed)\b"
 )
 """Events of which something goes on for a while."""
 _PASSING = re.compile(r"\b(?:is|are) (?:currently )?\w+ing\b|\bfor (?:\w+ )?(?:days?|weeks?|months?)\b")
@@ -123,10 +126,12 @@ def _lasts_by_rules(text: str, *, is_static: bool) -> bool:
 
 
 @lru_cache(maxsize=16_384)
-def is_current(text: str, stated_on: date, reference: date, today: date) -> bool:
+def is_current(
+    text: str, stated_on: date, reference: date, today: date, max_age_days: int = MAX_CHANGE_AGE_DAYS
+) -> bool:
     """Return whether a fact goes on: a plan that is not past, or a state or change that is not old.
 
-    `reference`: the day of the newest fact, or today if that is earlier.
+    `reference`: the day of the newest fact, or today if that is earlier. `max_age_days`: of a change.
 
     >>> is_current("User's exam is on May 12", date(2026, 5, 1), date(2026, 5, 1), date(2026, 6, 1))
     False
@@ -134,7 +139,8 @@ def is_current(text: str, stated_on: date, reference: date, today: date) -> bool
     ends = [span.last for span in resolve_dates(text, stated_on).date_ranges]
     age = (reference - stated_on).days
     if _is_past_tense(text):
-        return _CHANGE.search(text) is not None and age <= MAX_CHANGE_AGE_DAYS
+        is_ahead = bool(ends) and max(ends) > today
+        return is_ahead or (_CHANGE.search(text) is not None and age <= max_age_days)
     if ends and not _OPEN_END.search(text):
         # A day before the statement had its year guessed: `opens in March`, said in September.
         last = max(ends) + timedelta(days=6 if "the week of" in text else 0)

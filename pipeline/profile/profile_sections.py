@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from pipeline.columns import from_microseconds
 from pipeline.profile.fact_aggregation import ProfileEntry, aggregate_facts
-from pipeline.profile.fact_relevance import is_clear, is_current, is_planned, leading_name, names_in, subjects_of
+from pipeline.profile.fact_relevance import (
+    MAX_CHANGE_AGE_DAYS,
+    is_clear,
+    is_current,
+    is_planned,
+    leading_name,
+    names_in,
+    subjects_of,
+)
 
 N = TypeVar("N", int, NDArray[np.int64])
 
@@ -20,6 +28,10 @@ MAX_FACTS_PER_SECTION = 20
 """Facts of one section."""
 AGGREGATION_CANDIDATES = 5 * MAX_FACTS_PER_SECTION
 """Facts of a section among which equal statements are aggregated."""
+MIN_DYNAMIC_FACTS = 8
+"""Facts that go on, up to which older changes are shown where there are few newer ones."""
+MAX_SPARSE_AGE_DAYS = 365
+"""Age of such a change."""
 DEFAULT_MAX_TOKENS = 1_000
 """Tokens of static and dynamic facts together; a bucket has as many as one of these sections."""
 CHARS_PER_TOKEN = 4
@@ -158,7 +170,16 @@ def _recency_sort_key(fact: SectionFact) -> tuple[int, str]:
 def _current_facts(newest_first: Sequence[SectionFact], today: date) -> list[SectionFact]:
     """Return the facts that go on. "Now" is the day of the newest one, if all are old."""
     reference = min(max((_day(fact.valid_time_ms) for fact in newest_first), default=today), today)
-    return [fact for fact in newest_first if is_current(fact.text, _day(fact.valid_time_ms), reference, today)]
+
+    def current(max_age_days: int) -> list[SectionFact]:
+        return [
+            fact
+            for fact in newest_first
+            if is_current(fact.text, _day(fact.valid_time_ms), reference, today, max_age_days)
+        ]
+
+    found = current(MAX_CHANGE_AGE_DAYS)
+    return found if len(found) >= MIN_DYNAMIC_FACTS else current(MAX_SPARSE_AGE_DAYS)[:MIN_DYNAMIC_FACTS]
 
 
 def _bucket_facts(newest_first: Sequence[SectionFact], today: date) -> list[SectionFact]:

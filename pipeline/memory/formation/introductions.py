@@ -227,6 +227,18 @@ def without_stops(sentence: str) -> list[str]:
     >>> without_stops(said)
     ['so i started at the bakery on monday', 'they pay sixteen an hour', 'i get free bread every day']
     """
+    return [clause for part in _BREAK.split(sentence) for clause in _run_on(part)]
+
+
+_BREAK = re.compile(
+    r", (?:and )?(?:it )?turns out(?: that)? (?=(?:I|I'\w+|my|we|our|she|he)\b)|"
+    r",? and (?=(?:the |my )?(?:doc(?:tor)?|gp|dentist|vet|physio) (?:has )?(?:put|gave|took|prescribed|switched) )",
+    re.IGNORECASE,
+)
+"""Where something else is told, for which the parser needs a sentence of its own."""
+
+
+def _run_on(sentence: str) -> list[str]:
     sentence = _WHO_SAID.sub(r"\g<saw> and the \g<doctor> ", sentence)
     if sentence.count(" ") < MIN_RUN_ON_WORDS or _STOPS.search(sentence):
         return [sentence]

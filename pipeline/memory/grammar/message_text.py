@@ -8,7 +8,7 @@ from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_words
 from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
 from pipeline.memory.languages.profiles import detect_language
-from pipeline.text.english_nouns import HELPERS, KIN, is_plural
+from pipeline.text.english_nouns import BODY, HELPERS, KIN, is_plural
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, third_person, word_set
 
 _OPENING = re.compile(
@@ -142,6 +142,7 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         ),
         ("in law", r"\b((?:mother|father|sister|brother|daughter|son)s?) in law\b", r"\1-in-law"),
         ("in laws", r"\bin laws\b", "in-laws"),
+        ("diabetes type", r"\bdiabetes type ([12])\b", r"type \1 diabetes"),
         ("fave", r"\bfave\b", "favorite"),
         ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]|\d+\b(?!\.)))", _i_am),
         ("its ", r"\bits (?=(?:an?|the|my|our|not|been|just|really|so|me|going|too|now on|now at)\b)", "it's "),
@@ -209,7 +210,7 @@ _STATE = re.compile(
 _LIKES = r"(?:prefer|hate|own|(?:love|like)(?! (?:\d+|the|this|that|it|your|how|an?)\b))"
 _OFTEN = r"(?:always|never|usually|mostly|rarely|hardly ever)"
 _PRESENT = re.compile(
-    rf"(?:can't \w+|weigh (?:in at )?\d|"
+    rf"(?:can't \w+|won't be \w+ing\b|weigh (?:in at )?\d|"
     rf"(?:{_OFTEN} )?(?:don't |do not )?{_LIKES} \w|don't (?!worry|bother)\w+.* any ?more\b|"
     rf"don't (?:have|live|own|speak) |(?P<often>{_OFTEN}) (?P<base>[a-z]+) (?P<place>(?:from|at|in|on|by|with|to) )?)"
 )
@@ -302,7 +303,7 @@ _AND_IT = re.compile(
 _NEW_VALUE = re.compile(
     r"^(?:got a |have a |my |our )?new (?P<what>[\w-]+(?: [\w-]+){0,2}?)(?: today| now| btw)*(?:,? it'?s |: |, | is | "
     r"- )(?P<value>[\w@+.:-]*\d[\w@+.:-]*)(?P<rest>.*)$|^(?:my |our )?new (?P<measure>(?:[\w-]+ )?(?:PB|PR|record|best|"
-    r"number|pin|code|password))(?: is)? (?P<figure>[\w.:-]*\d\S*)$",
+    r"number|pin|code|password))(?: is)? (?P<figure>[\w.:+-]*\d\S*(?: \d[\d-]+)*)\.?$",
     re.IGNORECASE,
 )
 _CHANGING = re.compile(
@@ -404,14 +405,15 @@ _PROMOTED = re.compile(
 """What others have made the speaker: `chef made me sous chef`."""
 _DONE = re.compile(
     r"^(?P<what>(?:my |our )?[a-z][a-z-]+(?: [a-z-]+)?) (?P<done>fitted|installed|removed|repaired|replaced|delivered|"
-    r"booked) (?=(?:on|last|yesterday|today|this|for|in)\b)",
+    r"booked|done|checked|scanned) ?(?=(?:on|last|yesterday|today|this|for|in)\b|(?P<end>[.!]*$))",
     re.IGNORECASE,
 )
 """What the writer had done, without an auxiliary: `hearing aids fitted on Tuesday`."""
 _DONE_TO_ME = re.compile(
-    r"(?:^|(?<=[,;:] )|(?<=\band )|(?<=\bso ))they(?P<perfect>'ve| have| 've|) (?P<when>(?:(?:just|finally|already|"
-    r"now|only|actually) )*)(?P<verb>[a-z]{3,}) (?P<who>me|us)\b(?! (?:to know|that|if|how|what|why|when|whether|so|"
-    r"an? (?:\w+ )?(?:look|break|lift|favou?r|hand|laugh|smile|feeling|call|hug))\b)",
+    r"(?:^(?:(?:[A-Z]\w+|my \w+) (?:said|says|told me) (?:that )?)?|(?<=[,;:] )|(?<=\band )|(?<=\bso ))they"
+    r"(?P<be>'ve|'re| have| are|) (?P<when>(?:(?:just|finally|already|now|only|actually) )*)(?P<verb>[a-z]{3,}) "
+    r"(?P<who>me|us)\b(?! (?:to know|that|if|how|what|why|when|whether|so|an? (?:\w+ )?(?:look|break|lift|favou?r|hand|"
+    r"laugh|smile|feeling|call|hug))\b)",
     re.IGNORECASE,
 )
 """What nobody in particular has done to the speaker: `they offered me the job`."""
@@ -419,6 +421,16 @@ _SAID_OR_FELT = word_set(
     "told asked said showed helped loved liked hated wanted needed called heard knew made had got thought thanked "
     "reminded wished surprised met cost left let was were did believed understood followed joined invited"
 )
+_OF_GERUND = {
+    "send": "sent",
+    "giv": "given",
+    "putt": "put",
+    "pay": "paid",
+    "keep": "kept",
+    "tak": "taken",
+    "mak": "made",
+    "lett": "let",
+}
 _PARTICIPLE = {"gave": "given", "took": "taken", "chose": "chosen", "threw": "thrown", "drew": "drawn"}
 _MIN_SHOUTED_WORDS = 3
 """Fewer words in capitals may be names: `IT`, `BMW M3`."""
@@ -574,21 +586,36 @@ def _had_done(match: re.Match[str]) -> str:
     words = match["what"].lower().split()
     first, last = words[0], words[-1]
     is_thing = first not in _NOT_OWN and last not in _BE and not is_past(last) and last not in _NO_ACTORS
+    is_treatment = match["done"].lower() in ("done", "checked", "scanned")
+    is_thing = is_thing and (last in _TREATED or (match["end"] is None and not is_treatment))
     owner = "" if first in ("my", "our") else "my "
     return f"I had {owner}{match['what'][:1].lower()}{match['what'][1:]} {match['done']} " if is_thing else match[0]
 
 
+_TREATED = BODY | word_set(
+    "op operation surgery scan mri aids braces implant implants tattoo boiler roof windows kitchen"
+)
+"""What is told to be done without a time."""
 _NO_ACTORS = KIN | HELPERS | word_set("i we you they he she who it and just also finally already then so")
 
 
 def _done_to_me(match: re.Match[str]) -> str:
     """Return `I was offered the job` for `they offered me the job`."""
-    verb = match["verb"].lower()
-    if verb in _SAID_OR_FELT or not (is_past(verb) or verb in _PARTICIPLE.values()):
-        return match[0]
     who, is_one = ("I", True) if match["who"].lower() == "me" else ("we", False)
-    helper = "'ve been" if match["perfect"] else " was" if is_one else " were"
-    return f"{who}{helper} {match['when']}{_PARTICIPLE.get(verb, verb)}"
+    verb, be = match["verb"].lower(), match["be"].lower().strip()
+    if be in ("'re", "are"):
+        helper = "'m being" if is_one else "'re being"
+        verb = _done(verb) if is_gerund(verb) else ""
+    else:
+        helper = "'ve been" if be else " was" if is_one else " were"
+        verb = _PARTICIPLE.get(verb, verb) if is_past(verb) or verb in _PARTICIPLE.values() else ""
+    return match[0] if not verb or verb in _SAID_OR_FELT else f"{who}{helper} {match['when']}{verb}"
+
+
+def _done(gerund: str) -> str:
+    """Return the participle of a gerund: `sent` of `sending`, `moved` of `moving`."""
+    stem = gerund.removesuffix("ing")
+    return _OF_GERUND.get(stem, f"{stem}ed")
 
 
 def _slipped(match: re.Match[str]) -> str:

@@ -116,7 +116,8 @@ def _lacks_object(token: "Token") -> bool:
     """Return whether a preposition has no object: `has been working on for a while`."""
     if f"{token.head.lemma_} {token.lower_}" in _PHRASES:
         return False  # `moved in yesterday`
-    return token.dep_ == "prep" and token.tag_ == "IN" and not any(token.children) and token.head.dep_ != "relcl"
+    is_alone = token.dep_ == "prep" and token.tag_ == "IN" and not any(token.children) and token.head.dep_ != "relcl"
+    return is_alone and not token.nbor().lower_.endswith(("day", "days"))  # `on wednesdays`
 
 
 def _is_opinion(clause: Clause) -> bool:

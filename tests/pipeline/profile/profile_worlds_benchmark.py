@@ -1,4 +1,4 @@
-"""Profiles of thirty small worlds, judged line by line: `python -m tests.pipeline.profile.profile_worlds_benchmark`.
+"""Profiles of 36 small worlds, judged line by line: `python -m tests.pipeline.profile.profile_worlds_benchmark`.
 
 Each world is the documents of one person with facts that its profile must show and words that it must not.
 `judged.json` has the lines that somebody read, true where they belong into a prompt; lines that nobody read
@@ -113,13 +113,23 @@ def main() -> None:
         prog="python -m tests.pipeline.profile.profile_worlds_benchmark", description=__doc__
     )
     options.add_argument(
-        "--split", choices=["dev", "locked", "further, open", "further, locked", "third, open", "third, locked"]
+        "--split",
+        choices=[
+            "dev",
+            "locked",
+            "further, open",
+            "further, locked",
+            "third, open",
+            "third, locked",
+            "fourth, open",
+            "fourth, locked",
+        ],
     )
     options.add_argument("--lines", action="store_true", help="print every line with its judgement")
     chosen = options.parse_args()
     worlds = [
         world
-        for name in ("worlds", "worlds_further", "worlds_third")
+        for name in ("worlds", "worlds_further", "worlds_third", "worlds_fourth")
         for world in json.loads((WORLDS / f"{name}.json").read_text())
     ]
     judged = json.loads((WORLDS / "judged.json").read_text())

@@ -9,6 +9,8 @@ from pipeline.profile.fact_relevance import MAX_CHANGE_AGE_DAYS, is_lasting, lea
 from pipeline.profile.profile_sections import (
     CHARS_PER_TOKEN,
     MAX_FACTS_PER_SECTION,
+    MAX_SPARSE_AGE_DAYS,
+    MIN_DYNAMIC_FACTS,
     SectionFact,
     build_profile,
     static_priorities,
@@ -94,6 +96,24 @@ def test_a_quiet_namespace_keeps_what_went_on_when_it_was_last_told() -> None:
     assert shown_texts(*facts)[1] == [fact.text for fact in facts]
 
 
+def test_older_changes_are_shown_where_little_goes_on() -> None:
+    change = section_fact("Ada found a flat in Porto", MAX_CHANGE_AGE_DAYS + 30)
+    over = section_fact("Ada is staying with Bea", MAX_CHANGE_AGE_DAYS + 30)
+    ancient = section_fact("Ada bought a van", MAX_SPARSE_AGE_DAYS + 1)
+    now = section_fact("Ada is learning Latvian")
+    assert shown_texts(change, over, ancient, now)[1] == [now.text, change.text]
+    many = [section_fact(f"Ada is painting wall {number}", number) for number in range(MIN_DYNAMIC_FACTS)]
+    assert change.text not in shown_texts(change, *many)[1]
+
+
+def test_what_was_done_and_is_to_come_goes_on() -> None:
+    accepted = section_fact("Ada got accepted for the fair on November 20", 40)
+    assert shown_texts(accepted, section_fact("Ada is learning Latvian"))[1] == [
+        "Ada is learning Latvian",
+        accepted.text,
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "told_days_ago", "is_shown"),
     [
@@ -125,6 +145,8 @@ def test_only_what_is_not_over_goes_on(text: str, told_days_ago: float, is_shown
         ("User is 29", True),
         ("User takes ramipril every morning", True),
         ("User moved to Riga in March", True),
+        ("User started at Vattenfall on 1 March 2026 as a grid planner", True),
+        ("User broke up with Henning in July", True),
         ("User stopped eating meat", True),
         ("User has asthma", True),
         ("User volunteers at the food bank on Wednesdays", True),
