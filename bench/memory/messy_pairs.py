@@ -79,7 +79,7 @@ async def _print_searches(server: Server, sets: dict[str, list[MessyPair]]) -> N
                 )
         await wait_for_zero_lag(connection)
         first = [await _first_document(connection, f"{name}:{at}", pair) for at, pair in enumerate(asked)]
-        right = [found == str(int(pair.is_update)) for pair, found in zip(asked, first, strict=True)]
+        right = [found == str(int(pair.second_answers)) for pair, found in zip(asked, first, strict=True)]
         updated = [is_right for pair, is_right in zip(asked, right, strict=True) if pair.is_update]
         print(f"| {name} | {len(asked)} | {sum(right)} | {sum(updated)} of {len(updated)} | {first.count(None)} |")
     await connection.close()

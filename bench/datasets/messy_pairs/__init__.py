@@ -26,19 +26,26 @@ PairSet = Literal[
     "turns_locked",
     "daily_open",
     "daily_locked",
+    "states_open",
+    "states_locked",
 ]
-"""Eight sets in two halves, seven of them of many kinds and languages, and two written in minutes after the rules."""
+"""Nine sets in two halves, eight of them of many kinds and languages, and two written in minutes after the rules."""
 _ENDING = {"= replaces", "= ends", "= corrects"}
+_SECOND_ANSWERS = "= second answers"
 
 
 @dataclass(frozen=True, slots=True)
 class MessyPair:
-    """Two messages; `is_update`: the second ends what the first says. `question`: what the one that holds answers."""
+    """Two messages; `is_update`: the second ends what the first says. `question`: what the one that holds answers.
+
+    `second_answers`: the second does, which an update does, and a statement after an event around what it is about.
+    """
 
     is_update: bool
     first: str
     second: str
     question: str | None
+    second_answers: bool
 
 
 def messy_pairs(name: PairSet) -> list[MessyPair]:
@@ -54,16 +61,18 @@ def practice_pairs() -> list[MessyPair]:
 def pairs_of_file(path: Path) -> list[MessyPair]:
     """Return the pairs of a JSON file with `first`, `second`, `expected` and `question`."""
     return [
-        MessyPair(pair["expected"] == "first is superseded", pair["first"], pair["second"], pair["question"])
+        MessyPair(is_update, pair["first"], pair["second"], pair["question"], is_update)
         for pair in json.loads(path.read_text("utf-8"))
+        for is_update in [pair["expected"] == "first is superseded"]
     ]
 
 
 def _read(text: str) -> Iterator[MessyPair]:
-    is_update = False
+    is_update = second_answers = False
     for line in text.splitlines():
         if line.startswith("= "):
             is_update = line in _ENDING
+            second_answers = is_update or line == _SECOND_ANSWERS
         elif line and not line.startswith("#"):
             first, second, *question = line.split(" | ")
-            yield MessyPair(is_update, first, second, question[0] if question else None)
+            yield MessyPair(is_update, first, second, question[0] if question else None, second_answers)

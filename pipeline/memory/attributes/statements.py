@@ -497,6 +497,10 @@ def _foreign_figures(said: str) -> Iterator[tuple[str, str]]:
 
 
 _UNIT_CHARS = 4
+_SHORT_NAME = re.compile(r"(?<=\w )[A-ZÀ-Ý][A-Za-zÀ-ÿ]{2}\b")
+_ARABIC_ARTICLE = re.compile(r"\b[وبفك]?ال(?=\w{3})|\bلل(?=\w{3})")
+_WITHOUT_VOWELS = re.compile("[\u05d0-\u05ea\u0621-\u064a]")
+"""A letter of Hebrew or Arabic, of which three make a word."""
 _SHORT_WORD = 8
 """Letters of a word of which another form may share no more than four."""
 
@@ -511,14 +515,17 @@ def _foreign_stems(text: str) -> Iterator[str]:
 
     >>> list(_foreign_stems("fumer")), list(_foreign_stems("糖質はやめ")), list(_foreign_stems("담배는"))
     (['fume'], ['糖質'], ['담배'])
+    >>> list(_foreign_stems("بعت الكورولا")), list(_foreign_stems("vendi o Uno"))
+    (['بعت', 'كورو'], ['uno', 'vend'])
     """
     yield from _SINGLE.findall(text)
-    for word in content_words(words(text)):
+    yield from map(str.lower, _SHORT_NAME.findall(text))
+    for word in content_words(words(_ARABIC_ARTICLE.sub("", text))):
         if _HANGUL.match(word):
             yield from (word[:2],) if len(word) > 1 else ()
         elif _UNSPACED.search(word):
             yield from (pair for run in _UNSPACED.findall(word) for pair in map("".join, pairwise(run)))
-        elif len(word) > 3 or word.isdigit():
+        elif len(word) > 3 or word.isdigit() or (len(word) > 2 and _WITHOUT_VOWELS.match(word)):
             yield word[: 4 if len(word) <= _SHORT_WORD else 6]
 
 
