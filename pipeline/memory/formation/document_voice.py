@@ -176,9 +176,11 @@ _CALLER = re.compile(
 def find_passages(text: str, document_type: str = "text", *, is_synced: bool = False) -> Iterator[Passage]:
     """Yield what a document says and who says it; nothing for boilerplate. `is_synced`: a connector brought it."""
     utterances = parse_utterances(text)
-    case = _case(text, utterances[0]) if len(utterances) == 1 else None
+    case: str | None = None
     if len(utterances) == 1:
-        utterances = _attributed(text, utterances[0], case, is_synced=is_synced)
+        named = _named_in(text, utterances[0])
+        case = _case(text, utterances[0]) if named is None else None
+        utterances = _attributed(text, utterances[0], named or case, is_synced=is_synced)
     is_attributed = len(utterances) > 1 or any(
         utterance.speaker is not None or utterance.is_chat for utterance in utterances
     )
@@ -226,15 +228,13 @@ def _named_in(text: str, said: Utterance) -> str | None:
 
 def _case(text: str, said: Utterance) -> str | None:
     """Return whom the notes of a case are about, whose writer says nothing of themselves."""
-    if said.speaker is not None or _named_in(text, said) is not None or _FIRST.search(text):
-        return None
-    found = _CASE.search(text)
+    found = None if said.speaker is not None or _FIRST.search(text) else _CASE.search(text)
     return None if found is None else found["who"]
 
 
-def _attributed(text: str, said: Utterance, case: str | None, *, is_synced: bool) -> list[Utterance]:
+def _attributed(text: str, said: Utterance, speaker: str | None, *, is_synced: bool) -> list[Utterance]:
     """Return what a text without turns says by who is named in it, by the team of a document, or as it was."""
-    if (speaker := case or _named_in(text, said)) is not None:
+    if speaker is not None:
         return [replace(said, speaker=speaker, is_chat=False)]
     title = _HEADING.match(text)
     is_prose = said.speaker is None and not said.is_chat

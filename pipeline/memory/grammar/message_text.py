@@ -428,8 +428,6 @@ _OF_GERUND = {
     "pay": "paid",
     "keep": "kept",
     "tak": "taken",
-    "mak": "made",
-    "lett": "let",
 }
 _PARTICIPLE = {"gave": "given", "took": "taken", "chose": "chosen", "threw": "thrown", "drew": "drawn"}
 _MIN_SHOUTED_WORDS = 3
