@@ -172,13 +172,13 @@ async def _measure(deployment: Deployment, texts: Sequence[str], *, replays: boo
         await send_texts(api, texts[:WARM_UP], "warm")
     connection = HttpConnection(api.url, api.key)
     await wait_for_zero_lag(connection, POLL_SECONDS)
+    await connection.close()
     idle = await measure_idle(deployment)
     rate, answering, working = await _measure_ingest(deployment, texts)
     replay = ""
     if replays:
-        replayed, cpu = await measure_replay(connection, deployment, len(texts))
+        replayed, cpu = await measure_replay(deployment, len(texts))
         replay = f" {replayed:,.0f} | {cpu:.2f} |"
-    await connection.close()
     costs = f"{answering + working:.2f} | {answering:.2f} | {1000 * idle:.0f}"
     return f"| {deployment.name} | {latencies} | {rate:,.0f} | {costs} |{replay}"
 
@@ -217,12 +217,14 @@ async def measure_idle(deployment: Deployment) -> float:
     return (sum(deployment.cpu_seconds()) - before) / (time.perf_counter() - began)
 
 
-async def measure_replay(connection: HttpConnection, deployment: Deployment, documents: int) -> tuple[float, float]:
+async def measure_replay(deployment: Deployment, documents: int) -> tuple[float, float]:
     """Replay once all processes are idle; documents a second, and milliseconds of CPU of each in all processes."""
     for server in (deployment.api, *deployment.workers):
         await wait_for_idle_cpu(server.pid)
+    connection = HttpConnection(deployment.api.url, deployment.api.key)
     before = sum(deployment.cpu_seconds())
     seconds = await trigger_and_wait_for_replay(connection)
+    await connection.close()
     return documents / seconds, 1000 * (sum(deployment.cpu_seconds()) - before) / documents
 
 

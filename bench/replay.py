@@ -67,14 +67,14 @@ def _measure_workers(documents: int, workers: Sequence[int]) -> None:
 
 
 async def _measure_deployment(deployment: Deployment, documents: int, *, ingests: bool) -> None:
-    connection = HttpConnection(deployment.api.url, deployment.api.key)
     if ingests:
         writer = TextGenerator()
         await send_texts(deployment.api, [writer.paragraph(CHARACTERS) for _ in range(documents)])
+    connection = HttpConnection(deployment.api.url, deployment.api.key)
     await wait_for_zero_lag(connection, pause=1.0)
-    load = os.getloadavg()[0]
-    rate, cpu = await measure_replay(connection, deployment, documents)
     await connection.close()
+    load = os.getloadavg()[0]
+    rate, cpu = await measure_replay(deployment, documents)
     print(f"{deployment.name}: {rate:,.0f} documents/s, {cpu:.2f} ms of CPU each, load {load:.1f}", flush=True)
 
 

@@ -1,6 +1,7 @@
 """Waiting for what a service does in the background, asked over HTTP."""
 
 import asyncio
+import json
 import time
 
 from bench.http_connection import HttpConnection, UnexpectedAnswerError
@@ -11,13 +12,19 @@ PAUSE = 0.02
 
 
 async def wait_for_zero_lag(connection: HttpConnection, pause: float = PAUSE) -> None:
-    """Wait until every consumer group has processed all records; each look costs some requests to Kafka."""
-    deadline = time.perf_counter() + PATIENCE
+    """Wait until the service is ready and every consumer group has processed all records.
+
+    A busy machine makes a service unready for a while, which ends no measurement. Each look costs requests to Kafka.
+    """
+    deadline, answer = time.perf_counter() + PATIENCE, b""
     while time.perf_counter() < deadline:
-        if not any((await connection.get("/ready"))["lag"].values()):
+        status, answer = await connection.request("GET", "/ready")
+        if status not in (200, 503):
+            raise UnexpectedAnswerError(f"GET /ready answered {status}: {answer[:500].decode(errors='replace')}")
+        if status == 200 and not any(json.loads(answer)["lag"].values()):
             return
         await asyncio.sleep(pause)
-    raise UnexpectedAnswerError(f"not all is done after {PATIENCE:.0f} s")
+    raise UnexpectedAnswerError(f"not all is done after {PATIENCE:.0f} s: {answer[:500].decode(errors='replace')}")
 
 
 async def wait_for_idle_cpu(pid: int, seconds: int = 1, least: float = 0.1) -> None:

@@ -96,11 +96,20 @@ def test_deselected_tests_are_a_failure(tmp_path: Path) -> None:
     assert _run(tmp_path, "==== 3 passed, 2 deselected in 1.00s ====").returncode == 1
 
 
-def test_a_soak_that_fails_is_a_failure(tmp_path: Path) -> None:
-    make = f"{PASSED}\nEND\n[ \"$1\" != soak ] || exit 1\ncat <<'END'"
+def test_a_soak_that_fails_alone_too_is_a_failure_whose_reason_stands_at_the_end(tmp_path: Path) -> None:
+    make = f"{PASSED}\nEND\n[ \"$1\" != soak ] || {{ echo '✗ memory grew'; exit 1; }}\ncat <<'END'"
     done = _run(tmp_path, make)
     assert (done.returncode, _last(done)) == (1, PASSED)
-    assert "The soak failed" in done.stdout
+    assert "The soak failed (exit 1). Its last lines:" in done.stdout.splitlines()[-4:]
+    assert done.stdout.splitlines()[-2] == "✗ memory grew"
+
+
+def test_a_soak_that_fails_beside_other_work_and_passes_alone_is_forgiven(tmp_path: Path) -> None:
+    soaked = tmp_path / "soaked"
+    make = f"{PASSED}\nEND\n[ \"$1\" != soak ] || [ -e {soaked} ] || {{ touch {soaked}; exit 1; }}\ncat <<'END'"
+    done = _run(tmp_path, make)
+    assert (done.returncode, _last(done)) == (0, PASSED)
+    assert "It runs once more, alone." in done.stdout
 
 
 def test_a_soak_that_does_not_end_is_said_to_be_stopped(tmp_path: Path) -> None:
