@@ -12,6 +12,9 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(6, 2 * (os.cpu_count() or 
 SCRATCH = $(shell $(PYTHON) -c 'import os, shutil, tempfile; memory = "/dev/shm"; print(memory if os.path.isdir(memory) and shutil.disk_usage(memory).free > 4e9 else tempfile.gettempdir())')
 IN_SCRATCH = scratch=$$(mktemp -d $(SCRATCH)/recollect-tests-XXXXXX) && trap 'rm -rf "$$scratch"' EXIT && TMPDIR=$$scratch
 
+# One report, after the tests: pytest's own would read the whole code once more for the same figure.
+COLLECT_COVERAGE := --cov --cov-report= --cov-fail-under=0
+
 .PHONY: help install run docs test test-failed browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos jepsen soak demo demo-connectors trial pictures kafka image asyncapi sbom hooks clean
 
 help: ## Show this list
@@ -41,11 +44,11 @@ docs: install ## Build the documentation into ./site, from where the service ser
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 test: install browser ## Run all tests (COVERAGE=1: and hold branch coverage to its floor)
-	@$(IN_SCRATCH) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(COVERAGE),--cov --cov-report=)
+	@$(IN_SCRATCH) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(COVERAGE),$(COLLECT_COVERAGE))
 	@$(if $(COVERAGE),$(BIN)/coverage report --format=total --precision=1,true)
 
 test-failed: install ## Run the tests that failed last once more, one after the other
-	@$(IN_SCRATCH) $(BIN)/pytest --last-failed --last-failed-no-failures none $(if $(COVERAGE),--cov --cov-append --cov-report=)
+	@$(IN_SCRATCH) $(BIN)/pytest --last-failed --last-failed-no-failures none $(if $(COVERAGE),$(COLLECT_COVERAGE) --cov-append)
 	@$(if $(COVERAGE),$(BIN)/coverage report --format=total --precision=1,true)
 
 browser: ## Install Chromium for the tests of pages, with Debian's package manager where that may be used

@@ -5,6 +5,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -161,6 +162,17 @@ class Server:
 
     def _output_tail(self) -> str:
         return self.output.read_text(errors="replace")[-4000:]
+
+
+def run_command(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> str:
+    """Run `recollect` with these words, started as servers are; its output. ServerDiedError if it fails."""
+    with tempfile.TemporaryFile() as output:
+        status = Server.launch([PROGRAM, *words], folder, variables, output).wait()
+        output.seek(0)
+        printed = output.read().decode()
+    if status:
+        raise ServerDiedError(f"`recollect {' '.join(words)}` ended with {status}:\n{printed[-4000:]}")
+    return printed
 
 
 def unconfigured() -> dict[str, str]:

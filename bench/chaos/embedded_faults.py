@@ -25,7 +25,7 @@ from bench.chaos.fault_trial import (
     wait_until,
     write_load,
 )
-from bench.service_process import PROGRAM, Server
+from bench.service_process import Server, run_command
 from pipeline.bus.records import ProducerRecord
 from pipeline.bus.sqlite.bus import SqliteBus
 from schemas.topics import DOCUMENTS_CHUNKED, DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
@@ -312,4 +312,4 @@ def _replace(path: Path, text: str) -> None:
 def command(server: Server, *words: str) -> None:
     """Run a command as an operator would."""
     variables = {**os.environ, "RECOLLECT_URL": server.url, "RECOLLECT_API_KEY": server.key}
-    subprocess.run([PROGRAM, *words], check=True, env=variables, capture_output=True)  # noqa: S603 - our own command
+    run_command(words, server.data_dir, variables)

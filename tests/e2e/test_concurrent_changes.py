@@ -11,9 +11,9 @@ from tests.support.polling import poll_until
 from tools.kafka_broker import DockerBroker, LocalBroker
 
 pytestmark = pytest.mark.kafka
-DOCUMENTS = 80
+DOCUMENTS = 40
 CLIENTS = 16
-CHANGES = 20
+CHANGES = 10
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_a_key_from_each_of_sixteen_clients_stands_on_one_document(
 
 
 def test_every_append_through_two_api_processes_stands_once(deployment: KafkaDeployment, namespace: str) -> None:
-    lines = [f"Line {number} of the journal." for number in range(160)]
+    lines = [f"Line {number} of the journal." for number in range(80)]
 
     def append(number: int) -> None:
         body = {"id": "journal", "content": lines[number]}

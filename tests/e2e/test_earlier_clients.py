@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from bench.service_process import Server
+from tests.packaging.conftest import UV
 
 CLIENTS = Path(__file__).parents[1] / "data" / "earlier_clients"
 PYTHON_CLIENT = "supermemory==3.62.0"
@@ -54,9 +55,11 @@ def _run(command: list[str], server: Server, cwd: Path) -> dict[str, Any]:
 
 def _run_python(package: str, script: str, server: Server, folder: Path) -> dict[str, Any]:
     """Run a script in an environment of its own that has this package."""
-    _installed([sys.executable, "-m", "venv", "client"], folder)
+    if not UV.exists():
+        pytest.skip("needs a peer that is not installed: uv, which `make install` brings")
     python = str(folder / "client" / "bin" / "python")
-    _installed([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package], folder)
+    _installed([str(UV), "venv", "--quiet", "--python", sys.executable, "client"], folder)
+    _installed([str(UV), "pip", "install", "--quiet", "--python", python, package], folder)
     return _run([python, str(CLIENTS / script)], server, folder)
 
 

@@ -18,6 +18,8 @@ CLIENTS = 4
 KILL_COUNT = 3
 NAMESPACE = "survivors"
 SECONDS = (0.3, 1.5)
+PAUSE_SECONDS = 0.02
+"""Between two documents of a client: each that was acknowledged is looked for afterwards."""
 
 
 class AddingClient(threading.Thread):
@@ -38,6 +40,7 @@ class AddingClient(threading.Thread):
             while not self._end.is_set() and self.problem is None:
                 count += 1
                 self._add(client, f"word{self._number}x{count}")
+                self._end.wait(PAUSE_SECONDS)
 
     def _add(self, client: httpx2.Client, word: str) -> None:
         content = f"The note that says {word} was written by client {self._number}."

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -14,7 +13,7 @@ import httpx2
 import pytest
 
 from bench.processes import Deployment, start_processes
-from bench.service_process import PROGRAM, Server, unconfigured
+from bench.service_process import Server, run_command, unconfigured
 from tests.support.polling import poll_until
 from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
 from tools.kafka_broker import DockerBroker, LocalBroker
@@ -85,16 +84,7 @@ def asked(own_server: Server) -> Iterator[ReplayClient]:
 
 def _replay_command(data_dir: Path, *words: str, extra: Mapping[str, str] | None = None) -> str:
     variables = unconfigured() | {"RECOLLECT_DATA_DIR": str(data_dir), **(extra or {})}
-    done = subprocess.run(  # noqa: S603 - our own command
-        [PROGRAM, "replay", *words],
-        env=variables,
-        cwd=data_dir.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return run_command(["replay", *words], data_dir.parent, variables)
 
 
 def _generations(data_dir: Path) -> set[str]:

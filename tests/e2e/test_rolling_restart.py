@@ -22,9 +22,9 @@ from tools.kafka_installation import KafkaUnavailableHereError
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 WRITERS = 4
-WRITES_BETWEEN_RESTARTS = 8
+WRITES_BETWEEN_RESTARTS = 4
 """Documents that are acknowledged while a broker is away, and again before the next one stops."""
-PACE_SECONDS = 0.1
+PACE_SECONDS = 0.3
 REPEAT_SECONDS = 0.5
 NAMESPACE = "restarted"
 

@@ -1,7 +1,8 @@
 """`recollect serve` without its seconds of imports, for tests that start and kill many processes.
 
-One process has imported the service and forks for each start. The forked process has the caller's arguments, folder,
-variables and output, runs the real command line, and may be killed like any other. Only the hash seed is shared.
+One process has imported the service, its parser and its smallest embedder, and forks for each start. The forked process
+has the caller's arguments, folder, variables and output, runs the real command line, and may be killed like any other.
+Only the hash seed is shared.
 tests/e2e/test_cli_commands.py and tests/packaging start the real program besides.
 """
 
@@ -116,17 +117,18 @@ def preforked_servers(folder: Path) -> Iterator[ServerForker]:
 
 
 def _run_forker(address: str) -> NoReturn:
-    from app.process_tuning import tune_process  # noqa: PLC0415 - whoever starts servers need not import them
-
-    tune_process()
-    import httpcore2  # noqa: PLC0415, F401 - as above; opening a client imports it
+    import httpcore2  # noqa: PLC0415, F401 - whoever starts servers need not import them; opening a client does
 
     import app.cli.main  # noqa: PLC0415 - as above
     import app.server_process  # noqa: PLC0415, F401 - as above
+    import connectors.providers.provider_registry  # noqa: PLC0415, F401 - as above
+    import pipeline.bus.kafka.bus  # noqa: PLC0415, F401 - as above
     from pipeline.memory.grammar.english_parser import load_parser  # noqa: PLC0415 - as above
+    from pipeline.models.wordllama_embedder import WordLlamaEmbedder  # noqa: PLC0415 - as above
     from recollect.__main__ import main  # noqa: PLC0415 - as above
 
     load_parser()
+    WordLlamaEmbedder.from_package()
     gc.freeze()
     # Nothing of LanceDB is in use yet, which is what it warns of.
     warnings.filterwarnings("ignore", message="lancedb fork support")
