@@ -31,8 +31,8 @@ _WORD = re.compile(r"\w+")
 _HINT = re.compile(rf"\d|\b(?:{'|'.join(sorted(_TIME_WORDS))})\b|{'|'.join(_NAMES)}", re.IGNORECASE)
 _NOT_AFTER_BE = "".join(rf"(?<!{word} )" for word in ("is", "are", "am", "be", "was", "were", "not", "'s", "'re", "'m"))
 _RELATIVE = re.compile(
-    r"(?<![\w'])(?:(?P<before>on|in|at|since|until|till|by|from|before|after|for|about|around|over|earlier|late|later|"
-    r"early) )?(?:(?P<eve>the day before yesterday|the day after tomorrow)|(?P<day>yesterday|today|tomorrow)(?: "
+    r"(?<![\w'])(?:(?P<before>on|in|at|as of|since|until|till|by|from|before|after|for|about|around|over|earlier|late|"
+    r"later|early) )?(?:(?P<eve>the day before yesterday|the day after tomorrow)|(?P<day>yesterday|today|tomorrow)(?: "
     r"(?P<part>morning|afternoon|evening|night))?|(?P<tonight>tonight|this morning|this afternoon|this evening|last "
     r"night)|"
     rf"(?P<week_day>{_DAY}) (?P<of_week>last|this|next) week|"
@@ -69,8 +69,8 @@ _FUTURE = re.compile(
 _SET = re.compile(r"\b(?:will|starts?|begins?|ends?|expires?|runs out|opens?|closes|due)\b")
 """What has a day that is still to come."""
 _PAST = re.compile(
-    r"\b(?:was|were|had|did|went|got|made|took|saw|met|found|bought|came|gave|left|lost|ran|won|began|spent|told|said|"
-    r"felt|thought|knew|had|wrote|sent|read|held|built|brought|ate|drove|saw|taught|heard|led|\w+ed)\b"
+    r"\b(?:was|were|had|did|went|(?<!has )(?<!have )got|made|took|saw|met|found|bought|came|gave|left|lost|ran|won|"
+    r"began|spent|told|said|felt|thought|knew|had|wrote|sent|read|held|built|brought|ate|drove|saw|taught|heard|led|\w+ed)\b"
 )
 
 
@@ -180,7 +180,7 @@ def _render(match: re.Match[str], words: tuple[str, str]) -> str:
         shown = f"{preposition} {name}"
     elif before is None and _PUT_OFF_TO.search(match.string, 0, match.start()) and match["which"] == "next":
         shown = name
-    elif before and before.lower() in {"since", "until", "till", "by", "from", "before", "after", "for"}:
+    elif before and before.lower() in {"as of", "since", "until", "till", "by", "from", "before", "after", "for"}:
         shown = f"{before} {name}"
     elif before and before.lower() in {"earlier", "late", "later", "early", "about", "around"}:
         shown = (

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pipeline.memory.formation.pasted_material import begins_role_play, blank_pasted, ends_role_play
+from pipeline.memory.languages.english import english_pattern
 from pipeline.text.email_threads import parse_thread
 from pipeline.text.english_verbs import is_past, is_third_person
 from pipeline.text.speaker_attribution import parse_utterances
@@ -37,12 +38,7 @@ _BOILERPLATE = re.compile(
     re.IGNORECASE,
 )
 """Titles of texts that nobody says."""
-_LEGAL = re.compile(
-    r"\b(?:shall|hereby|herein|hereof|hereunder|thereof|licensee|licensor|warrant(?:y|ies)|liabilit(?:y|ies)|"
-    r"indemnif\w+|pursuant|"
-    r"notwithstanding|terms and conditions|all rights reserved|redistribut\w+|sublicens\w+|governing law)\b",
-    re.IGNORECASE,
-)
+_LEGAL = re.compile(rf"\b(?:{english_pattern('legal_terms')})\b", re.IGNORECASE)
 MAX_LEGAL_TERMS_PER_1000_CHARS = 1.5
 
 
@@ -140,6 +136,12 @@ _CASE = re.compile(
 """Whom notes of a call or a visit are about."""
 
 
+_TITLED = re.compile(r"\b(?:Mrs?|Ms|Miss)\.? [A-Z][\w'-]+(?: [A-Z][\w'-]+)?")
+_BEGINS = re.compile(r"(?:^|[.!?;)] )([A-Z][a-z]+) ", re.MULTILINE)
+_MIN_UNNAMED = 2
+"""Sentences without a subject, as in `Lives alone`, by which notes are about the only person that they name."""
+
+
 def _of_case(who: str | None, sentence: str) -> str:
     verb, _, rest = sentence.partition(" ")
     if is_third_person(verb.lower()):
@@ -150,7 +152,7 @@ def _of_case(who: str | None, sentence: str) -> str:
 _HEADING = re.compile(r"\s*[^\n]{1,100}(?<![.!?:;,\u3002])(?=[ \t]*\n\s*\S)")
 _REPORTER = re.compile(
     r"^[*_# ]*(?:Reporter|Reported by|Raised by|Opened by|Submitted by|Requester|Author)[*_]*: *"
-    r"(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: (?-i:[^\W\d_a-z])[\w'-]*){0,2})[ \t]*$",
+    r"(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: (?-i:[^\W\d_a-z])[\w'-]*){0,2})[ \t]*(?:[(,][^\n]*)?$",
     re.MULTILINE,
 )
 """Who has written a ticket."""
@@ -158,12 +160,7 @@ _STOP = re.compile(r"[.!](?=\s|$)|\u3002")
 _WE = re.compile(
     r"\b(?:we|our|us|wir|unser\w*|nous|notre|nos|nosotros|nuestr\w+|noss\w+|noi|nostr\w+|wij|ons|onze)\b", re.IGNORECASE
 )
-_KIND = re.compile(
-    r"\b(?:handbook|runbook|playbook|specification|rfc|adr|(?:release|interview) notes|changelog|post-?mortem|"
-    r"onboarding|roadmap|policy|decision|incident|ticket|issue|sprint|guide|guidelines|(?:team|project) page|brief|"
-    r"profile)\b",
-    re.IGNORECASE,
-)
+_KIND = re.compile(rf"\b(?:{english_pattern('titles_of_firms')})\b", re.IGNORECASE)
 """Titles of what firms write."""
 _CALLER = re.compile(
     r"\W*(?:(?:hi|hey|hello|hiya)\b[\w ,!]{0,20}?\b)?(?:it'?s|this is) (?:your )?"
@@ -228,8 +225,14 @@ def _named_in(text: str, said: Utterance) -> str | None:
 
 def _case(text: str, said: Utterance) -> str | None:
     """Return whom the notes of a case are about, whose writer says nothing of themselves."""
-    found = None if said.speaker is not None or _FIRST.search(text) else _CASE.search(text)
-    return None if found is None else found["who"]
+    if said.speaker is not None or _FIRST.search(text):
+        return None
+    if (found := _CASE.search(text)) is not None:
+        return found["who"]
+    named = set(_TITLED.findall(text))
+    begins = [begin[1].lower() for begin in _BEGINS.finditer(text)]
+    is_case = len(named) == 1 and sum(map(is_third_person, begins)) >= _MIN_UNNAMED
+    return named.pop() if is_case else None
 
 
 def _attributed(text: str, said: Utterance, speaker: str | None, *, is_synced: bool) -> list[Utterance]:

@@ -61,6 +61,7 @@ MIN_RUN_ON_WORDS = 16
 """Words from which a sentence without any stop is several."""
 _STOPS = re.compile(r"[,;:!?]|\. ")
 _NEW_CLAUSE = re.compile(
+    r"(?<! since)"
     r" (?:(?:(?:and|but|so|also|anyways?|plus|oh|then|basically|alright|well|cos|because|um+|uh+|quick update)(?: "
     r"yeah)? )+(?=(?:(?:starting|from) \w+ )?(?:i|i'\w+|we|we're|he|she|they|they're|it's|its|there's|the|my|our|dad|"
     r"mum|mom|tell|call|if|use)\b)|"

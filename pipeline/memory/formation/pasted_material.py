@@ -19,6 +19,7 @@ _ASKED = (
     r"need you to|want you to)\b[^\n:.!?]{0,20}|(?:ok|okay|hey|hi|now|just|so|quickly)?,? ?)\b"
 )
 _HANDED_OVER = re.compile(
+    r"(?!^[ \t]*(?:review|feedback|critique|edit|fix|answer)[ \t]*:[ \t]*\S)"
     rf"(?:{_ASKED}(?:{_TASK})\b[^\n:]{{0,120}}|{_GIVEN}[^\n:.!?]{{0,60}}|"
     r"^[ \t]*(?:\w+ ){0,2}(?:lyrics|poem|quote|excerpt|transcript|article|essay)[ \t]*):[ \t]*(?=[^\s\u2026]|\n)",
     re.IGNORECASE | re.MULTILINE,

@@ -32,7 +32,7 @@ _NAMES_SOMETHING = re.compile(r"(?=[A-Z]).{2,200}? (?:[A-Z][a-z]|\d)|[A-Z][\w'-]
 SENTENCES_PER_BATCH = 16
 """Sentences parsed together: a third faster than one by one, within 30 ms."""
 LANGUAGE_CHARS = 1000
-"""Characters of a document by which its language is told."""
+"""Characters of a document or a turn by which its language is told, which a short sentence may not show."""
 MAX_SENTENCES_PER_DOCUMENT = 5000
 MAX_FACTS_PER_DOCUMENT = 1000
 """Facts kept of one document; longer texts are found by their chunks."""
@@ -93,24 +93,21 @@ def iter_facts(
     """
     passages = list(find_passages(text, document_type, is_synced=is_synced))
     names = frozenset(passage.utterance.speaker for passage in passages if passage.utterance.speaker is not None)
-    # With one person who speaks, to an assistant, `she` is who was spoken of in the turn before.
-    shared = _discourse(passages[0]) if passages and not names else None
+    # Where one person speaks to an assistant or two to each other, `she` is who was spoken of in the turn before.
+    is_shared = not names or (len(names) == 2 and all(passage.utterance.is_chat for passage in passages))
+    language = detect_language(" ".join(passage.utterance.text for passage in passages)[:LANGUAGE_CHARS])
+    shared = Discourse(language=language) if is_shared else None
     sentences = chain.from_iterable(
         _sentences(
             passage,
             _speaker_context(passage, names, reference_date, is_date_assumed=is_date_assumed),
-            shared or _discourse(passage),
+            shared or Discourse(language=language or detect_language(passage.utterance.text[:LANGUAGE_CHARS])),
         )
         for passage in passages
     )
     is_own = may_be_users(document_type, is_synced=is_synced)
     facts = _facts_of_sentences(islice(sentences, MAX_SENTENCES_PER_DOCUMENT), min_worth, may_be_users=is_own)
     return islice(deduplicate_facts(facts), MAX_FACTS_PER_DOCUMENT)
-
-
-def _discourse(passage: Passage) -> Discourse:
-    """Return where a passage begins: it is in one language, which a short sentence may not show."""
-    return Discourse(language=detect_language(passage.utterance.text[:LANGUAGE_CHARS]))
 
 
 def deduplicate_facts(facts: Iterable[CandidateFact]) -> Iterator[CandidateFact]:

@@ -126,7 +126,7 @@ def _begins_clause(token: "Token", heads: "dict[int, Token]") -> bool:
     if token.dep_ not in _ATTACHABLE or _is_subordinate(token) or (token.i and token.nbor(-1).text == "/"):
         return False
     subject = own_subject(token)
-    if token.dep_ == "conj":
+    if token.dep_ == "conj" or _is_next_act(token):
         first = _coordinated_head(token, heads)
         return first is not None and (subject is not None or _shares_subject(token, first))
     if subject is None or token.head.dep_ != "ROOT":
@@ -156,15 +156,23 @@ def _is_run_on(token: "Token") -> bool:
         # `Mom called, her surgery is in May`; the comma may belong to the second clause.
         own = own_subject(token)
         begin = -1 if own is None else own.left_edge.i
-        return head.lemma_ not in _UNREAL and begin - left in (0, 1) and token.doc[begin - 1].text == ","
+        return head.lemma_ not in _UNREAL and begin - left in (0, 1) and token.doc[begin - 1].text in ",;"
     return (left > 0 and token.doc[left - 1].text in ",;:-\u2013\u2014") or (
         token.dep_ == "advcl" and token.left_edge.lower_ == "so"
     )
 
 
+def _is_next_act(token: "Token") -> bool:
+    """Return whether the speaker did it after what was said before a comma: `can't do Friday, started a new job`."""
+    subject = own_subject(token.head)
+    is_after = token.i > token.head.i and token.left_edge.i > 0 and "," in (token.left_edge.text, token.nbor(-1).text)
+    is_act = token.tag_ == "VBD" and token.dep_ in ("dep", "advcl", "ccomp") and is_after
+    return is_act and own_subject(token) is None and subject is not None and is_first(subject)
+
+
 def _coordinated_head(token: "Token", heads: "dict[int, Token]") -> "Token | None":
     """Return the clause's verb that a verb is coordinated with; `I am vegan and love hiking` by its complement."""
-    first = token.head if token.dep_ == "conj" else None
+    first = token.head if token.dep_ == "conj" or _is_next_act(token) else None
     while first is not None and first.i not in heads:
         finite = token.tag_ in ("VBP", "VBZ") or own_subject(token) is not None
         first = first.head if finite and first.dep_ in ("conj", "acomp", "attr") else None
@@ -187,8 +195,12 @@ def _shares_subject(token: "Token", first: "Token") -> bool:
         return (first.tag_ == "VBP" or first.lemma_ in _LEADS_TO) and not auxiliaries(first)
     if token.tag_ == "VB" and not own and token.left_edge.i and "so" in (token.left_edge.lower_, token.nbor(-1).lower_):
         return False  # `we live high up, so add ten minutes`
-    if token.tag_ == "VBZ" and (subject := own_subject(first)) is not None and is_first(subject):
+    subject = own_subject(first)
+    if token.tag_ == "VBZ" and subject is not None and is_first(subject):
         return False  # `I like it, tastes good`
+    is_one = subject is not None and subject.tag_ in ("NN", "NNP") and not any(subject.conjuncts)
+    if token.tag_ in ("VB", "VBP") and is_one and not (own or auxiliaries(first)):
+        return False  # `Sunday's walk is Mam Tor, meet at 9:30`
     if token.tag_ in ("VBD", "VBZ"):
         return not any(child.dep_ == "auxpass" for child in first.children)
     if first.tag_ == "VBN" and any(child.lemma_ == "have" for child in auxiliaries(first)):
@@ -262,7 +274,7 @@ def _is_aside(child: "Token", head: "Token") -> bool:
 def _without_tail(tokens: "list[Token]", head: "Token") -> "list[Token]":
     """Drop what a comma adds without a verb of its own: `so no thai places`, `then back home`, `they're 4`."""
     for at, token in enumerate(tokens[:-1]):
-        if token.i > head.i and token.text in (",", ";") and _is_tail(tokens[at + 1 :]):
+        if token.i > head.i and ((token.text in (",", ";") and _is_tail(tokens[at + 1 :])) or _runs_on(token, head)):
             return tokens[:at]
     for at, token in enumerate(tokens):
         if (
@@ -275,9 +287,21 @@ def _without_tail(tokens: "list[Token]", head: "Token") -> "list[Token]":
     return tokens
 
 
+def _runs_on(token: "Token", head: "Token") -> bool:
+    """Return whether another clause begins without a stop: `I measured the room it's four by five`."""
+    verb = token.head
+    is_whole = head.lemma_ not in _TELLING and any(
+        child.dep_ == "dobj" and child.i < token.i for child in head.children
+    )
+    is_bare = token.lower_ == "it" and token.dep_ in SUBJECTS and token.nbor(-1).pos_ in ("NOUN", "PROPN", "NUM")
+    return is_whole and is_bare and verb.dep_ in ("ccomp", "parataxis", "advcl")
+
+
 def _is_tail(tokens: "list[Token]") -> bool:
     """Return whether words after a comma are a remark: a result, a comment or a run-on clause."""
     first = tokens[0]
+    if len(tokens) == 1 and first.tag_ == "JJ" and first.dep_ not in ("conj", "attr", "acomp"):
+        return True  # `lost my umbrella, typical`
     if first.lower_ == "which" and first.head.lemma_ == "be" and any(map(_is_judgement, first.head.children)):
         return True  # `, which is great`
     if first.lower_ in _REMARKS and not (first.lower_ == "so" and len(tokens) > 1 and tokens[1].lower_ == "that"):
@@ -296,6 +320,7 @@ def _is_judgement(complement: "Token") -> bool:
     return complement.dep_ in ("acomp", "attr") and complement.lemma_.lower() in _JUDGING
 
 
+_TELLING = english_words("empty_verbs")
 _JUDGING = english_words("evaluations") | english_words("vague_objects")
 _REMARKS = word_set("so then still lol whatever thankfully luckily sadly tho though only no please")
 

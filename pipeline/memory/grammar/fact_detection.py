@@ -14,7 +14,7 @@ from pipeline.memory.grammar.opening_names import restore_name
 from pipeline.memory.grammar.own_fields import own_field, titled_field
 from pipeline.memory.grammar.permanence import is_static
 from pipeline.memory.grammar.place_anaphora import resolve_there
-from pipeline.memory.grammar.refusals import dangling, is_object_of, refusal, without_doubt
+from pipeline.memory.grammar.refusals import dangling, is_object_of, refusal, without_address, without_doubt
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import Referents, render_clause
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, Worth, is_misread_record, worth
@@ -88,18 +88,31 @@ class DetectedFact:
     worth: Worth = field(default=_ASKED)
 
 
+_SILENT_TURNS = 2
+"""Turns after which nobody knows any more who `she` is."""
+
+
 @dataclass(slots=True)
 class Discourse:
     """Referents of the next sentence: who `he` or `she` is, the place `there`, the same day; and its language.
 
-    `pronouns`: those that have meant the person, so that whom `he` meant is no `she`.
+    `pronouns`: those that have meant the person, so that whom `he` meant is no `she`. `speaker`: whose turn it is;
+    `silent_turns`: how many are over in which nobody spoke of the person.
     """
 
     person: str | None = None
+    speaker: str | None = None
+    silent_turns: int = 0
     pronouns: frozenset[str] = frozenset()
     place: str | None = None
     day: date | None = None
     language: LanguageProfile | None = None
+
+    def begin_turn(self, speaker: str | None) -> None:
+        """Forget a person of whom neither of two speaks any more; between them may be a `that must be tough`."""
+        if speaker != self.speaker:
+            self.person = self.person if self.silent_turns < _SILENT_TURNS else None
+            self.speaker, self.silent_turns = speaker, self.silent_turns + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +177,13 @@ def _with_language(said: SaidSentence, text: str) -> tuple[str, LanguageProfile 
 
 
 def _unparsed_facts(said: SaidSentence, text: str, language: LanguageProfile | None) -> list[DetectedFact]:
-    said.discourse.person = None
+    said.discourse.begin_turn(said.context.speaker)
+    said.discourse.person = said.discourse.person if language is None else None  # nothing is left of `Aww!`
     return _foreign_fact(said, text, language)
 
 
 def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float) -> list[DetectedFact]:
+    said.discourse.begin_turn(said.context.speaker)
     if len(_FIELDS.findall(said.text)) > 1 or (said.context.is_speech and _IRONY.search(said.text)):
         said.discourse.person = None
         return []
@@ -204,7 +219,7 @@ def _prepare(said: SaidSentence) -> str:
     text = with_patient(text) if said.context.is_speech else text
     plain = normalize_message(text, said.context, is_speech=said.context.is_speech)
     # As it was said, a message has small words of chats that look like another language's.
-    is_foreign = detect_language(said.text) is not None and detect_language(plain) is not None
+    is_foreign = all(detect_language(form, said.discourse.language) is not None for form in (said.text, plain))
     return normalize_message(text, said.context, is_speech=False) if is_foreign else plain
 
 
@@ -256,7 +271,7 @@ def _facts_of(
     for whole in clauses:
         before, is_resolved = discourse.person, _needs_antecedent(whole)
         person = discourse.person if is_resolved and _agrees(whole, discourse) else None
-        clause = without_doubt(_without_dangling(whole, has_antecedent=person is not None))
+        clause = without_address(without_doubt(_without_dangling(whole, has_antecedent=person is not None)))
         if refusal(clause, context, has_antecedent=person is not None) is None:
             value = worth(clause, context)
             if value.score >= min_worth:
@@ -269,6 +284,8 @@ def _facts_of(
             discourse.pronouns |= _pronouns(clause)
     if not clauses or is_question:
         discourse.person = _only_relative(doc, context, discourse.person)
+    if discourse.person is not None and any(token.lower_ in OTHERS or _is_person(token) for token in doc):
+        discourse.silent_turns = 0
     _remember_day(facts, doc, discourse)
     return facts
 
@@ -344,15 +361,15 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
     others = [
         token
         for token in clause.tokens
-        if token.i not in own and token.dep_ not in ("attr", "oprd") and _is_person(token) and not _is_pets_name(token)
+        if token.i not in own and token.dep_ not in ("attr", "oprd") and _is_told_of(token, context)
     ]
     if _is_person(subject) or (subject.lemma_.lower() in PETS and any(subject.children)):
         # `Ann and I`
         is_only = not others and not any(child.dep_ == "conj" and not is_first(child) for child in subject.children)
         discourse.person = _phrase(subject, context) if is_only else None
-    elif len(others) == 1 and (is_first(subject) or subject.pos_ == "PRON") and _is_known(others[0]):
+    elif len(others) == 1 and (is_first(subject) or subject.pos_ == "PRON") and _is_known(others[0], context):
         discourse.person = _phrase(others[0], context)
-    elif not others and (owner := _owner(subject)) is not None:
+    elif not others and (owner := _owner(subject, context)) is not None:
         discourse.person = _phrase(owner, context)
     elif others or not (is_resolved or _is_speakers_own(subject) or _keeps_relative(subject, discourse, context)):
         discourse.person = None
@@ -360,24 +377,25 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
 
 def _only_relative(doc: "Doc", context: SpeakerContext, before: str | None) -> str | None:
     """Return whom a question or a request means, where it is one of the speaker's: `a gift for my brother?`."""
-    named = [token for token in doc if _is_person(token) and not _is_pets_name(token) and token.dep_ != "appos"]
+    named = [token for token in doc if _is_told_of(token, context) and token.dep_ != "appos"]
     if not named:
         return before if _is_relative(before, context) or any(token.lower_ in OTHERS for token in doc) else None
-    return _phrase(named[0], context) if len(named) == 1 and _is_known(named[0]) else None
+    return _phrase(named[0], context) if len(named) == 1 and _is_known(named[0], context) else None
 
 
 def _keeps_relative(subject: "Token", discourse: Discourse, context: SpeakerContext) -> bool:
     """Return whether one of the speaker's is still meant after a clause that names nothing: `it's nice here`."""
-    return subject.pos_ == "PRON" and _is_relative(discourse.person, context)
+    return subject.pos_ == "PRON" and (context.addressee is not None or _is_relative(discourse.person, context))
 
 
 def _is_relative(person: str | None, context: SpeakerContext) -> bool:
-    return person is not None and person.startswith(f"{context.name_within}'s ")
+    owners = (context.name_within, context.addressee)
+    return person is not None and person.startswith(tuple(f"{owner}'s " for owner in owners))
 
 
-def _owner(subject: "Token") -> "Token | None":
+def _owner(subject: "Token", context: SpeakerContext) -> "Token | None":
     """Return whose the subject is, where it is one of the speaker's: `my brother's wedding`."""
-    return next((child for child in subject.children if child.dep_ == "poss" and _is_speakers(child)), None)
+    return next((child for child in subject.children if child.dep_ == "poss" and _is_theirs(child, context)), None)
 
 
 def _introduced(clause: Clause) -> str | None:
@@ -420,14 +438,23 @@ def _is_met(token: "Token") -> bool:
     return token.dep_ == "dobj" and token.head.lemma_ in _MEETING
 
 
-def _is_speakers(token: "Token") -> bool:
-    """Return whether somebody is the speaker's: `for my dad`, `for dad`."""
-    return _is_bare_parent(token) or (_is_person(token) and any(map(is_first, token.children)))
+def _is_theirs(token: "Token", context: SpeakerContext) -> bool:
+    """Return whether somebody is the speaker's or the addressee's: `for my dad`, `for dad`, `your dad`."""
+    is_owned = any(
+        is_first(child) or (context.addressee is not None and child.lower_ == "your") for child in token.children
+    )
+    return _is_bare_parent(token) or (_is_person(token) and is_owned)
 
 
-def _is_known(token: "Token") -> bool:
-    """Return whether who is spoken of has a name, or is the speaker's."""
-    return _is_speakers(token) or (token.pos_ == "PROPN" and _is_person(token))
+def _is_known(token: "Token", context: SpeakerContext) -> bool:
+    """Return whether who is spoken of has a name, or is one of those who talk."""
+    return _is_theirs(token, context) or (token.pos_ == "PROPN" and _is_person(token))
+
+
+def _is_told_of(token: "Token", context: SpeakerContext) -> bool:
+    """Return whether it is a person other than who is spoken to, and not only the name of a pet."""
+    is_owner = token.dep_ == "poss" and token.tag_ == "NNS"  # `the children's hospital`
+    return _is_person(token) and not is_owner and token.text != context.addressee and not _is_pets_name(token)
 
 
 def _is_bare_parent(token: "Token") -> bool:
@@ -453,7 +480,8 @@ def _phrase(token: "Token", context: SpeakerContext) -> str:
         token,
     )
     words = [part for part in token.doc[token.left_edge.i : end.i + 1] if not part.is_punct]
-    phrase = " ".join(f"{context.name_within}'s" if part.lower_ in ("my", "our") else part.text for part in words)
+    owners = {"my": context.name_within, "our": context.name_within, "your": context.addressee}
+    phrase = " ".join(f"{owner}'s" if (owner := owners.get(part.lower_)) else part.text for part in words)
     if _is_bare_parent(token):
         phrase = f"{context.name_within}'s {phrase.lower()}"
     return restore_name(phrase.replace(" 's", "'s"), token.doc)

@@ -5,48 +5,19 @@ from collections.abc import Callable
 
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.speaker_context import SpeakerContext
-from pipeline.memory.languages.english import english_words
+from pipeline.memory.languages.english import english_pattern, english_spelling, english_words
 from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
 from pipeline.memory.languages.profiles import detect_language
 from pipeline.text.english_nouns import BODY, HELPERS, KIN, is_plural
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, third_person, word_set
 
 _OPENING = re.compile(
-    r"^(?:(?:hi|hey|hello|hiya|yo|wow|whoa|woah|on another note|speaking of which|in other news|yeah|yea|yep|yes|yup|"
-    r"yay|no(?=\W*$| ?[,.!;:\u2013-]| (?:it'?s|that'?s|i|i'\w+|im|we|we'\w+|my|our|he|she|they|not|just|actually|sorry|"
-    r"but)\b)|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|well|so|sure|sorry|thanks|thank you|thx|cheers|cool|nice|"
-    r"great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|btw|by the way|anyways?|actually|not (?:really|yet|at "
-    r"all)(?= ?,)|(?:guys|folks|lads|dude|bro|bruh|mate)"
-    r"(?= ?,| (?:i|i'\w+|we|we'\w+|my|mum|mom|dad)\b)|honestly|basically|tbh|ngl|"
-    r"also(?! \w+(?:ing|ed)\b)|and|but|plus|(?:just )?fyi|for the record|absolutely|definitely|exactly|totally|for "
-    r"sure|let me (?:think|see)|sounds good|perfect|congrats|congratulations|agreed|same here|oops|turns out|it turns "
-    r"out(?: that)?|i was wrong(?: (?:earlier|before))?|my bad|(?:as-?)?salaa?mu?(?:[ -]\w+)?(?= ?,)|"
-    r"change of plans|smashed it|(?:ignore|forget|scratch) (?:that|what I (?:said|"
-    r"wrote))(?: about [\w' ]{2,30})?(?= ?[,.;\u2013-])|lately|nowadays|these days|from today|me too|you know what|you "
-    r"know|i mean|guess what|wait|in fact|"
-    r"(?:my )?(?:dear|dearest|darling|sweetheart|beloved)(?: [a-z]+)?(?= ?,|$)|of course|"
-    r"unfortunately|luckily|thankfully|fortunately|"
-    r"sadly|finally|good (?:morning|evening|question)|no (?:worries|problem|way)|to be honest|long story short|fun "
-    r"fact|(?:(?:please|pls) )?(?:note|remember|keep in mind|bear in mind|be aware|don't forget) that|remind me(?: "
-    r"that)?(?= ?:)|just so you know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|(?:(?:a|ok|okay|small|"
-    r"quick|big|little|life|job|another|some|good|great|bad|sad|fun|random|minor|tiny|status) )*(?:update|news|"
-    r"correction|edit|note|fact|reminder|heads[ -]up|ps|p\.s\.?|journal|diary|log|action|decision|result|all|team|"
-    r"everyone|folks)(?= ?[:,-])|dear diary|as (?:discussed|agreed|promised|"
-    r"mentioned|announced|planned|requested|you know)(?= ?,)|note to self|so?rry late reply|"
-    r"(?:\d{1,2}\.? (?:jan|feb|mar|apr|may|june?|"
-    r"july?|aug|sept?|oct|nov|dec)[a-z]*|(?:mon|tues|wednes|thurs|fri|satur|sun)day)(?= ?[.:])|good news|bad news|"
-    r"(?:need to )?remember(?= ?:)|(?:(?:just )?a )?(?:quick )?heads[ -]up(?: that)?(?=,? "
-    r"(?:i|i'?m|my|we|we'?re|our)\b)|(?:morning|evening|afternoon)(?=[,!])|at least(?= "
-    r"(?:my|our|i)\b)|(?:i )?should (?:add|mention) that|me (?:but|and)\b[^,]{0,30}(?=, i\b))(?: (?:so much|a lot|a "
-    r"bunch|a ton|again|there|all|guys|everyone|everybody|team))?(?:[,!.:;\s\u2013\u2014-]+|$))+",
+    rf"^(?:(?:{english_pattern('openings')})(?: (?:so much|a lot|a bunch|a ton|again|there|all|guys|everyone|everybody|"
+    r"team))?(?:[,!.:;\s\u2013\u2014-]+|$))+",
     re.IGNORECASE,
 )
 _TRAILING = re.compile(
-    r"(?:[\s,.!;-]*(?<![\w'])(?:lol|lmao|haha\w*|hehe|thanks|thank you|thx|tho|though|esp|just so you know|y'?know|you "
-    r"know|btw|by the way|(?:nice|good|great|pleased|lovely) to meet (?:you|u|y'?all|everyone)(?: all)?|tbh|ngl|"
-    r"honestly|i swear|for sure|actually|\(?:[-']?[()DPp/|]|[;:]-?[()DPp]|xd|xx+|<3|\U0001f300|"
-    r"[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f])(?![\w']))+(?=[.!\u2026\s]*$)",
-    re.IGNORECASE,
+    rf"(?:[\s,.!;-]*(?<![\w'])(?:{english_pattern('trailings')})(?![\w']))+(?=[.!\u2026\s]*$)", re.IGNORECASE
 )
 _TELL_NOBODY = re.compile(
     r", (?:(?:pls|please) )?don't (?:tell|judge|ask|laugh|hate|worry)\b[^,.;]*$|,? (?:just )?(?:if|in case) (?:you|u|"
@@ -110,54 +81,23 @@ def _i_am(match: re.Match[str]) -> str:
     return match[0] if is_german else "I'm"
 
 
-_SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
-    (hint, re.compile(pattern, re.IGNORECASE), written)
-    for hint, pattern, written in (
-        ("wanna", r"\bwanna\b", "want to"),
-        ("last ", r"\b(last|next|this|on) (mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b", _weekday),
-        ("gonna", r"\bgonna\b", "going to"),
-        ("wed", r"(?-i:\bWed\b)", "Wednesday"),
-        ("gotta", r"\bgotta\b", "have to"),
-        ("til", r"(?<=\s)(?:'?til|till)\b", "until"),
-        ("rn", r"\brn\b", "right now"),
-        ("atm", r"\batm\b", "at the moment"),
-        ("cuz", r"\b(?:cuz|cus|bc)\b", "because"),
-        ("bc", r"\b(?:cuz|cus|bc)\b", "because"),
-        ("cause", r"(?<=\w )(?:['\u2019]|\b)cause(?= (?:i|it|my|we|our|he|she|they)\b)", "because"),
-        (
-            " may",
-            r"\b(of|in|since|until|till|by|last|next|\d(?:st|nd|rd|th)?) may\b(?! (?:be|have|not|well|or)\b)",
-            r"\1 May",
-        ),
-        ("day", r"\bb-?day\b", "birthday"),
-        ("name's", r"\b(name|nickname)'s (?=[\w'-]+(?:$|,| and\b| but\b))", r"\1 is "),
-        (" w", r"(?<= )w(?:/ ?| (?=(?:my|our|the|an?|his|her|some|friends|no|two|me)\b))", "with "),
-        ("bf", r"\bbf(?=\b|')", "boyfriend"),
-        ("gf", r"\bgf(?=\b|')", "girlfriend"),
-        ("in", r"\b[a-z]{3,}in'?(?= )", _gerund),
-        (
-            "s ",
-            r"\b(wife|husband|boyfriend|girlfriend|sister|brother|mum|mom|dad)s(?= [a-z])(?! (?:and|are|who|were)\b)",
-            r"\1's",
-        ),
-        ("in law", r"\b((?:mother|father|sister|brother|daughter|son)s?) in law\b", r"\1-in-law"),
-        ("in laws", r"\bin laws\b", "in-laws"),
-        ("diabetes type", r"\bdiabetes type ([12])\b", r"type \1 diabetes"),
-        ("fave", r"\bfave\b", "favorite"),
-        ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]|\d+\b(?!\.)))", _i_am),
-        ("its ", r"\bits (?=(?:an?|the|my|our|not|been|just|really|so|me|going|too|now on|now at)\b)", "it's "),
-        ("expecting", r"\bexpecting(?=$|[.!,;]| (?:again|in)\b)", "expecting a baby"),
-        ("ive", r"(?<![\w'])ive(?= )", "I've"),
-        ("id", r"^id(?= (?:like|love|prefer|rather))", "I'd"),
-        ("nt", r"\b(do|does|did|is|are|was|were|have|has|had|wo|ca|could|would|should)nt\b", r"\1n't"),
-        ("hes", r"^(s?he)s\b", r"\1's"),
-        (" u", r"\bu\b", "you"),
-        ("ur", r"\bur\b", "your"),
-        ("pl", r"\bpl[sz]\b", "please"),
-        ("'s ", rf"(?<!\bit)(?<!he)(?<!\bthat)(?<!there)(?<!what)(?<!who)(?<=[a-z])'s (?={_PREDICATE})", _is_or_owns),
-        ("'s ", r"(?<=[a-z])(?<!\bit)(?<!\bthat)(?<!he)'s (?=[\w ]{3,30} (?:now|again)$)", _is_or_owns),
-        ("'s been ", r"(?<=[a-z])'s (?=been\b)", " has "),
-    )
+_Spelling = tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]
+_SPELLING: tuple[_Spelling, ...] = (
+    *english_spelling(),
+    *(
+        (hint, re.compile(pattern, re.IGNORECASE), written)
+        for hint, pattern, written in (
+            ("last ", r"\b(last|next|this|on) (mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b", _weekday),
+            ("in", r"\b[a-z]{3,}in'?(?= )", _gerund),
+            ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]|\d+\b(?!\.)))", _i_am),
+            (
+                "'s ",
+                rf"(?<!\bit)(?<!he)(?<!\bthat)(?<!there)(?<!what)(?<!who)(?<=[a-z])'s (?={_PREDICATE})",
+                _is_or_owns,
+            ),
+            ("'s ", r"(?<=[a-z])(?<!\bit)(?<!\bthat)(?<!he)'s (?=[\w ]{3,30} (?:now|again)$)", _is_or_owns),
+        )
+    ),
 )
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
 _AGREED = re.compile(
@@ -194,10 +134,7 @@ _PASSIVE = re.compile(
     r"(?:\d{1,2}(?!\w* floor)|next |tomorrow|later|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)day))"
 )
 """What follows a verb whose subject is a thing: `moved to the 21st`."""
-_HEADING = re.compile(
-    r" (?:lists?|notes?|plans?|tips|ideas|schedule|guide|hours|licen[cs]e|tests?|lessons?|class(?:es)?|course|school|"
-    r"permit|pool|machine|room|season|practice|competition|contract|certificate|shoes)\b"
-)
+_HEADING = re.compile(rf" (?:{english_pattern('heading_nouns')})\b")
 """What follows a gerund in a heading: `Shopping list`."""
 _LABEL = re.compile(r"[A-Z][a-z]+ed (?!house\b|jobs?\b|schools?\b|teams?\b|in\b|out\b|home\b|\w+(?:day|ly)\b)[a-z]+$")
 """A participle and its noun as a label: `Verified purchase`."""

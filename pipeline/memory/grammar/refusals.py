@@ -157,6 +157,19 @@ def without_doubt(clause: Clause) -> Clause:
     return replace(clause, tokens=clause.tokens[begin:]) if is_apart else clause
 
 
+def without_address(clause: Clause) -> Clause:
+    """Return a clause without what says whom it is told of something named: `the post of cook that you advertised`."""
+    told = next((token for token in clause.tokens if token.lower_ in _ADDRESSING), None)
+    relative = next((above for above in told.ancestors if above.dep_ == "relcl"), None) if told is not None else None
+    if relative is None or relative.head.i < clause.head.i:
+        return clause
+    is_named = any(child.dep_ in ("prep", "compound", "nummod") for child in relative.head.children)
+    left_out = {part.i for part in relative.subtree}
+    return (
+        replace(clause, tokens=tuple(part for part in clause.tokens if part.i not in left_out)) if is_named else clause
+    )
+
+
 _DOUBTS = frozenset({"maybe", "perhaps", "probably", "possibly"})
 
 

@@ -42,6 +42,12 @@ class SpeakerContext:
         return self.speaker or DEFAULT_SPEAKER
 
     @property
+    def addressee(self) -> str | None:
+        """The other one, where two people talk."""
+        others = self.participants - {self.speaker or ""}
+        return next(iter(others)) if self.is_chat and len(others) == 1 and len(self.participants) > 1 else None
+
+    @property
     def name_within(self) -> str:
         """The same within a sentence: the team is no proper name."""
         return TEAM.lower() if self.is_group else self.speaker_name

@@ -104,7 +104,7 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
         other = referents.other
         if is_speaker and token is not clause.subject and other.startswith(owned):
             other = f"their {other.removeprefix(owned)}"
-        if word in ("his", "their") or (word == "her" and token.tag_ == "PRP$"):
+        if word in ("his", "their") or (word == "her" and (token.tag_ == "PRP$" or token.dep_ == "poss")):
             return f"{other}'s"
         return other
     return _proper(token)

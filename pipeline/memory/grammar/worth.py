@@ -87,7 +87,8 @@ def worth(clause: Clause, context: SpeakerContext) -> Worth:
         found.append((2.0, "lasts"))
     elif context.is_speech and (stated := sum(score for score, _ in found)) >= _MIN_BEFORE_REMARKS:
         remarks = _remark_scores(clause)
-        found += [(1.0, "a plain fact")] if stated >= _MIN_PLAIN and _is_plain(clause, context, remarks) else remarks
+        alone = stated + _OF_SEVERAL * ((-_OF_SEVERAL, "one of several acts") in found)
+        found += [(1.0, "a plain fact")] if alone >= _MIN_PLAIN and _is_plain(clause, context, remarks) else remarks
     return Worth(sum(score for score, _ in found), tuple(f"{why} {score:+g}" for score, why in found if score))
 
 
@@ -168,14 +169,11 @@ def _is_specific(token: "Token", subject: "Token") -> bool:
 def _predicate_score(clause: Clause) -> tuple[float, str]:
     head = clause.head
     lemma = head.lemma_.lower()
-    particle = next(
-        (child.lower_ for child in head.children if child.dep_ in ("prt", "prep", "advmod") and child.i > head.i), ""
-    )
     objects = [child for child in head.children if child.dep_ == "dobj"]
     is_age = lemma == "turn" and any(child.like_num for child in head.children)
-    is_change = f"{lemma} {particle}" in _PHRASES or is_age or _has_new_value(head) or _is_over(clause)
+    is_change = _is_phrase(head) or is_age or _has_new_value(head) or _is_over(clause)
     if (own := _own_state(clause)) is not None or is_change:
-        return 2.0, own or f"{lemma} {particle}"
+        return 2.0, own or f"{lemma}, a change"
     if lemma in _WITH_OBJECT and (objects or any(child.dep_ == "oprd" for child in head.children)):
         return (2.0, "cannot stand") if _cannot_stand(head) else (1.0, lemma)
     if _is_bare(clause) and not _is_habit(clause):
@@ -186,7 +184,7 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
         is_done = acts[0].dep_ == "ccomp"
         return (2.0 if is_done else -1.0 if acts[0].lemma_ in _EMPTY else 1.0), f"have to {acts[0].lemma_}"
     if lemma in _LIGHT:
-        return _light_verb_score(lemma, objects)
+        return _light_verb_score(head, objects)
     if objects and (_is_generic(objects[0]) or (lemma == "need" and objects[0].lemma_.lower() in _REQUESTED)):
         return -1.0, f"{lemma} {objects[0].lemma_}"
     if lemma in _LIKING and objects and objects[0].lemma_.lower() in _VAGUE_OBJECTS | _EVALUATIONS:
@@ -197,6 +195,12 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
     return (2.0 if lemma in _STRONG else -2.0 if lemma in _EMPTY else 1.0), lemma
 
 
+def _is_phrase(head: "Token") -> bool:
+    """Return whether a verb says more with the particle after it: `passed away`."""
+    after = (child.lower_ for child in head.rights if child.dep_ in ("prt", "prep", "advmod"))
+    return f"{head.lemma_.lower()} {next(after, '')}" in _PHRASES
+
+
 def _is_duty_or_done(token: "Token") -> bool:
     """Return whether it is what somebody has to do, or had done: `I had my hearing aids fitted`."""
     return token.dep_ == "xcomp" or (token.dep_ == "ccomp" and token.tag_ == "VBN")
@@ -205,18 +209,17 @@ def _is_duty_or_done(token: "Token") -> bool:
 def _own_state(clause: Clause) -> str | None:
     """Return what a clause tells of the speaker's health and habits, whatever its verb is worth elsewhere."""
     lemma, subject = clause.head.lemma_.lower(), clause.subject
-    if lemma == "say" and _is_own_helper(subject) and any(token.like_num for token in clause.tokens):
+    if lemma == "say" and _is_own(subject, _TREATING) and _counts(clause):
         return "who treats the speaker says how long"
     if lemma == "handed" and is_first(subject):
         return "left-handed"
     is_up = lemma in _RISING and any(child.lower_ == "up" for child in clause.head.children)
-    if is_up and clause.head.tag_ in ("VBP", "VBZ", "VBG") and any(token.like_num for token in clause.tokens):
+    if is_up and clause.head.tag_ in ("VBP", "VBZ", "VBG") and _counts(clause):
         return "when somebody gets up"
     if lemma in _ABILITIES and _is_denied_alone(clause):
         return f"does not {lemma}"
-    is_body = (
-        lemma in _FARING and _is_own_body(subject) and not any(part.dep_ == "attr" for part in clause.head.children)
-    )
+    is_said = any(part.dep_ == "attr" for part in clause.head.children)
+    is_body = lemma in _FARING and _is_own(subject, BODY) and not is_said
     return "how a part of the speaker is" if is_body else None
 
 
@@ -226,14 +229,9 @@ _RISING = frozenset({"wake", "get"})
 _TREATING = HELPERS | {"doctor", "dentist", "therapist"}
 
 
-def _is_own_helper(subject: "Token") -> bool:
-    """Return whether it is who treats the speaker: `my physio`."""
-    return subject.lemma_.lower() in _TREATING and _is_of_speaker(subject)
-
-
-def _is_own_body(subject: "Token") -> bool:
-    """Return whether it is a part of the speaker: `my knee`."""
-    return subject.lemma_.lower() in BODY and _is_of_speaker(subject)
+def _is_own(subject: "Token", kind: frozenset[str]) -> bool:
+    """Return whether it is one of a kind, and the speaker's: `my physio`, `my knee`."""
+    return subject.lemma_.lower() in kind and _is_of_speaker(subject)
 
 
 def _is_complaint(clause: Clause) -> bool:
@@ -307,10 +305,12 @@ def _is_generic(token: "Token") -> bool:
 _GENERIC = english_words("generic_nouns")
 
 
-def _light_verb_score(lemma: str, objects: "list[Token]") -> tuple[float, str]:
+def _light_verb_score(head: "Token", objects: "list[Token]") -> tuple[float, str]:
     """Score have, get, make and the like by what is had."""
+    lemma = head.lemma_.lower()
     if not objects:
-        return (1.0 if lemma == "get" else -1.0), lemma
+        is_dose = lemma == "take" and any(part.like_num for child in head.rights for part in child.subtree)
+        return (1.0 if lemma == "get" or is_dose else -1.0), lemma
     if _is_generic(objects[0]):
         return -1.0, f"{lemma} {objects[0].lemma_}"
     if lemma == "take" and objects[0].lemma_.lower() == "place":
@@ -431,7 +431,7 @@ def _subject_score(clause: Clause, context: SpeakerContext) -> tuple[float, str]
         return 1.0, "about the speaker"
     owned = is_own_kin(subject) or [part for part in subject.subtree if is_first(part) or part.dep_ == "poss"]
     if owned:
-        is_close = subject.lemma_.lower() in KIN or _is_own_body(subject)
+        is_close = subject.lemma_.lower() in KIN or _is_own(subject, BODY)
         return (1.0 if is_close else 0.5), "about somebody's own"
     if subject.dep_ == "csubj" or (subject.i == 0 and is_gerund(subject.lower_)) or subject.tag_ == "VBG":
         return -3.0, "an activity in general"
@@ -502,7 +502,7 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
         (4.0, "a decision of a meeting", context.is_group and _is_agreed(clause.head)),
         (-1.0, "an appeal", clause.subject.lower_ == "we" and "can" in modals),
         (-0.5, "only possible", not modals.isdisjoint(_POSSIBLE) and not kinds & {"DATE", "TIME"} and not hated),
-        (-0.5, "one of several acts", clause.is_shared and not kinds),
+        (-_OF_SEVERAL, "one of several acts", clause.is_shared and not kinds),
         (-1.0, "points at something", any(_points(token) for token in body)),
         (-0.5, "long", len(clause.tokens) > _LONG),
     )
@@ -560,12 +560,13 @@ def _is_lasting_remark(clause: Clause) -> bool:
     """Return whether a remark tells what stays: a name, a diet, what was given up, who lives with them, a pet."""
     head, subject = clause.head, clause.subject
     lemma, is_own = head.lemma_.lower(), _is_of_speaker(subject)
-    if lemma in ("call", "name"):
-        return is_own and any(child.dep_ == "oprd" and child.pos_ == "PROPN" for child in head.children)
+    if lemma in ("call", "name") or (lemma == "be" and subject.lemma_ == "name"):
+        is_named = any(child.dep_ in ("oprd", "attr") and child.pos_ == "PROPN" for child in head.children)
+        return is_named and any(map(is_first, subject.subtree))
     if lemma in _CONSUMING and head.tag_ == "VB":
         is_denied = any(child.dep_ == "neg" for child in head.children)
         is_done = any(helper.lower_ in ("did", "would") for helper in auxiliaries(head))
-        return is_first(subject) and is_denied and not is_done and any(c.dep_ == "dobj" for c in head.children)
+        return is_first(subject) and is_denied and not is_done and any(c.pos_ in ("NOUN", "PROPN") for c in head.rights)
     if lemma in ("stop", "quit"):
         return is_first(subject) and any(child.tag_ == "VBG" for child in head.children)
     if lemma in ("stay", "live"):
@@ -591,21 +592,27 @@ def _is_plain(clause: Clause, context: SpeakerContext, remarks: Iterable[tuple[f
     owners = subject.doc[subject.left_edge.i : subject.i + 1]
     is_child = PARENTS.isdisjoint(context.speaker_name.lower().split())
     is_own = (is_own_kin(subject) and is_child) or any(is_first(token) for token in owners)
-    if not is_own or any(score < 0 and why not in _OF_EVERY_REMARK for score, why in remarks):
+    is_own = is_own or subject.lower_ in OTHERS or (subject.pos_ == "PROPN" and subject.ent_type_ == "PERSON")
+    is_strong = head.lemma_.lower() in _STRONG or _is_phrase(head)
+    is_dated = any(token.ent_type_ in ("DATE", "TIME") for token in clause.tokens)
+    is_act = head.lemma_ != "be" and not any(child.dep_ == "auxpass" for child in head.children)
+    # What several did is told of one of them where it changes a life or has its day.
+    harmless = _OF_EVERY_REMARK | ({"we"} if is_strong or (is_dated and is_act) else set())
+    if not is_own or any(score < 0 and why not in harmless for score, why in remarks):
         return False
-    if any(child.tag_ == "MD" and child.lower_ in _POSSIBLE for child in auxiliaries(head)) and not any(
-        child.dep_ == "neg" for child in head.children
-    ):
+    is_possible = any(child.tag_ == "MD" and child.lower_ in _POSSIBLE for child in auxiliaries(head))
+    is_denied = any(child.dep_ == "neg" for child in head.children)
+    if (is_possible and not is_denied) or any(token.lower_ in _EMPHATIC for token in clause.tokens):
         return False
-    if any(token.lower_ in _EMPHATIC for token in clause.tokens):
-        return False
-    is_past, is_strong = head.tag_ in ("VBD", "VBN"), head.lemma_.lower() in _STRONG
+    is_past = head.tag_ in ("VBD", "VBN")
     if is_past and not is_first(subject) and not auxiliaries(head) and not _counts(clause):
         return is_strong  # `my flatmate ate my leftovers` passes
     if any(token.lower_ in _TRAITS for token in clause.tokens):
         return True
     said = [child for child in head.children if child.dep_ in ("dobj", "attr", "acomp") or child.ent_type_ in _NAMES]
     said += [grand for child in head.children if child.dep_ == "prep" for grand in child.children]
+    if (act := _intended(clause)) is not None:  # `I went swimming on Friday`, `I love baking bread`
+        said += [act] if is_dated and act.tag_ == "VBG" else [child for child in act.children if child.dep_ == "dobj"]
     return any(map(_is_definite_thing, said))
 
 
@@ -615,7 +622,8 @@ def _counts(clause: Clause) -> bool:
 
 def _is_definite_thing(token: "Token") -> bool:
     """Return whether a word names or counts something, or is a concrete noun that is not just one of some."""
-    if token.pos_ == "PROPN" or token.ent_type_ in _NAMES or token.like_num or token.lower_ in _TRAITS:
+    is_named = token.pos_ == "PROPN" or token.ent_type_ in _NAMES or token.like_num or token.lower_ in _TRAITS
+    if is_named or token.dep_ == "xcomp":
         return True
     is_some = any(child.lower_ in _EMPHATIC for child in token.subtree)
     if token.dep_ == "dobj" and token.pos_ == "ADJ":
@@ -623,10 +631,12 @@ def _is_definite_thing(token: "Token") -> bool:
     return not is_some and _is_concrete(token) and not _is_abstract(token) and not _is_generic(token)
 
 
-_EMPHATIC = frozenset({"really", "so", "such", "some", "few", "much", "too"})
+_EMPHATIC = frozenset({"really", "so", "such", "some", "few", "much", "more", "too"})
 _OF_EVERY_REMARK = frozenset({"a remark", "few words"})
 _MIN_PLAIN = 3.0
 """Score from which a remark may be a plain fact."""
+_OF_SEVERAL = 0.5
+"""What one of several acts is worth less: `and made tea`. A plain fact stays one in a list."""
 _MIN_BEFORE_REMARKS = 2.5
 """Score below which a remark is not looked at again."""
 _LOOSE = frozenset({"dep", "intj", "parataxis", "csubj", "appos"})
@@ -648,9 +658,10 @@ def _is_abstract(token: "Token") -> bool:
 
 def _is_definite_alone(token: "Token") -> bool:
     """Return whether a noun means a thing that was named before: `the project`, not `the school board`."""
-    kinds = {child.dep_ for child in token.children}
-    pointed = any(child.dep_ == "det" and child.lower_ in _DEFINITE for child in token.children)
-    return token.pos_ == "NOUN" and pointed and not token.ent_type_ and kinds.isdisjoint(_SPECIFYING)
+    if token.pos_ != "NOUN" or token.ent_type_ or is_own_kin(token):
+        return False
+    is_pointed = any(child.dep_ == "det" and child.lower_ in _DEFINITE for child in token.children)
+    return is_pointed and _SPECIFYING.isdisjoint(child.dep_ for child in token.children)
 
 
 _DEFINITE = frozenset({"the", "this", "that", "these", "those"})

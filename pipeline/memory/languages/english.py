@@ -20,6 +20,16 @@ def english_words(kind: str) -> frozenset[str]:
     return frozenset(listed.split() if isinstance(listed, str) else listed)
 
 
+def english_pattern(kind: str) -> str:
+    """Return the alternatives of a kind as one pattern, in their order."""
+    return "|".join(_tables()[kind])
+
+
+def english_spelling() -> list[tuple[str, re.Pattern[str], str]]:
+    """Return how messages are spelt: a hint, the pattern, and how it is written."""
+    return [(hint, re.compile(said, re.IGNORECASE), written) for hint, said, written in _tables()["spelling"]]
+
+
 @cache
 def english_synonyms() -> dict[str, str]:
     """Return the attributes by their other names: `wife` is the spouse."""

@@ -132,7 +132,7 @@ class LanguageProfile:
         'ich bin Veganer'
         """
         *before, last = _COMMAS.split(text)
-        is_question = self.asks.search(last) is not None or last.count(" ") < _MAX_QUESTION_SPACES
+        is_question = self.asks.search(last) is not None or last.rstrip(" ?").count(" ") < _MAX_QUESTION_SPACES
         return _LINKED.sub("", ", ".join(before)) if is_question else ""
 
     def is_introduction(self, text: str) -> bool:
@@ -192,11 +192,21 @@ def detect_language(text: str, expected: LanguageProfile | None = None) -> Langu
     >>> detect_language("Ich wohne in Berlin.") is not None, detect_language("I live in Berlin.")
     (True, None)
     """
-    profiles = _profiles()
     written = None if text.isascii() else next((code for code in _SCRIPTS if _SCRIPTS[code].search(text)), None)
     if written is not None or _ENGLISH_I.search(text):
-        return None if written is None else profiles[written]
+        return None if written is None else _profiles()[written]
     words = [word.lower() for word in _WORD.findall(text)]
+    found = _told_by_words(text, words, expected)
+    is_sure = found is None or expected is None or _common(found, words) >= _MIN_COMMON
+    return found if is_sure else expected
+
+
+_MIN_COMMON = 3
+"""Words by which a sentence is in another language than those before it: `Mio fratello` is no Spanish among Italian."""
+
+
+def _told_by_words(text: str, words: list[str], expected: LanguageProfile | None) -> LanguageProfile | None:
+    profiles = _profiles()
     if words and _LATIN.search(text) is None:
         return _other(text, expected)
     english = sum(word in _ENGLISH or is_third_person(word) for word in words)
@@ -285,7 +295,7 @@ def states_personal_fact(
     if QUESTION_MARK.search(plain) or profile.asks.search(plain):
         return False
     is_own = profile.own.search(plain) is not None
-    is_noted = is_note and (has_change_word(plain) or tells_of_own(plain) or _names_own(plain))
+    is_noted = tells_of_own(plain) or (is_note and (has_change_word(plain) or _names_own(plain)))
     has_names = is_minutes and profile is not _profiles()["de"] and _NAME_WITHIN.search(plain) is not None
     is_noted = is_noted or has_names or (is_minutes and _is_worth_minutes(plain))
     is_noted = is_noted or (is_message and _is_worth_minutes(_OF_SPEAKING.sub("", plain)))

@@ -69,6 +69,22 @@ def test_a_diary_is_no_copied_chat(document: str, speakers: list[str | None]) ->
     assert [passage.utterance.speaker for passage in find_passages(document)] == speakers
 
 
+def test_a_title_is_no_order_to_work_on_what_follows() -> None:
+    assert texts("Review: Kinder pushchair. I live in Graz.") == ["User lives in Graz"]
+    assert texts("Please review: I live in Graz.") == []
+
+
+def test_the_reporter_of_a_ticket_is_who_speaks() -> None:
+    ticket = "Ticket 88213\nReporter: Ines Carvalho (Lumen Dental)\nWe run Windows Server 2019 in two practices."
+    assert texts(ticket) == ["Ines Carvalho runs Windows Server 2019 in two practices"]
+
+
+def test_whom_it_is_told_is_left_off() -> None:
+    assert texts("I am applying for the post of head gardener that you advertised.") == [
+        "User is applying for the post of head gardener"
+    ]
+
+
 def test_what_stands_before_the_pasted_part_counts() -> None:
     assert texts("I live in Rome. Please translate this: I live in Oslo.") == ["User lives in Rome"]
 

@@ -47,6 +47,15 @@ def test_notes_of_a_case_are_about_whom_they_name() -> None:
     ]
 
 
+def test_notes_without_subjects_are_about_the_only_person_that_they_name() -> None:
+    notes = "Home visit to Mr Harold Lyle (82). Lives alone since February. Takes apixaban twice daily. Refuses meals."
+    assert _memories(notes) == [
+        "Mr Harold Lyle lives alone since February",
+        "Mr Harold Lyle takes apixaban twice daily",
+    ]
+    assert _memories("Rooms of Mr Lyle and Mrs Roy. Lives alone. Takes apixaban twice daily.") == []
+
+
 def test_whoever_speaks_of_themselves_writes_no_notes_of_a_case() -> None:
     assert _memories("I met my client Dana Brook.") == ["User met their client Dana Brook"]
 

@@ -1,0 +1,96 @@
+"""What friends tell each other of their lives becomes memories of whom it is about, whoever named them."""
+
+from datetime import date
+
+import pytest
+
+from pipeline.memory.formation.rule_based_extraction import extract_facts
+
+
+def _memories(text: str) -> list[str]:
+    return [fact.text for fact in extract_facts(text, date(2026, 11, 27))]
+
+
+@pytest.mark.parametrize(
+    ("talk", "memory"),
+    [
+        ("Ann: I like your dad.\nBen: He walks two miles every morning.", "Ben's dad walks two miles every morning"),
+        (
+            "Ann: Is Jo still nursing?\nBen: She switched to night shifts in August.",
+            "Jo switched to night shifts in August",
+        ),
+        (
+            "Ann: My sister Leila lives in Toronto.\nBen: That's far!\nAnn: She studies law at the university.",
+            "Ann's sister Leila studies law at the university",
+        ),
+    ],
+)
+def test_she_is_whom_either_of_two_has_spoken_of(talk: str, memory: str) -> None:
+    assert memory in _memories(talk)
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        "Ann: Is Jo well?\nBen: Hm.\nAnn: I made soup.\nBen: I like soup.\nAnn: She works at the bank in Kiel.",
+        "Ann: Is Jo well?\nBen: Yes.\nCid: Hi.\nBen: She works at the bank in Kiel.",
+    ],
+)
+def test_she_is_nobody_after_other_talk_or_among_three(talk: str) -> None:
+    assert not [memory for memory in _memories(talk) if "bank" in memory]
+
+
+@pytest.mark.parametrize(
+    ("remark", "memory"),
+    [
+        ("I quit the firm and enrolled in culinary school.", "Ben enrolled in culinary school"),
+        ("I can't make it, broke my wrist at climbing.", "Ben broke their wrist at climbing"),
+        ("Can't do Friday, started my new job at the garden centre.", "Ben started their new job at the garden centre"),
+        ("We've sold the house!", "Ben has sold the house"),
+        ("We went camping with the kids last week.", "Ben went camping with the kids in the week of 16 November 2026"),
+        ("I went hiking last Friday.", "Ben went hiking on 20 November 2026"),
+        ("I love baking bread.", "Ben loves baking bread"),
+        ("My grandma passed away last week.", "Ben's grandma passed away in the week of 16 November 2026"),
+        ("my puppy's name is Coco", "Ben's puppy's name is Coco"),
+        ("They let me go last Friday.", "Ben lost their job on 20 November 2026"),
+        ("I adopted one of them, a terrier called Biscuit.", "Ben adopted a terrier called Biscuit"),
+    ],
+)
+def test_a_plain_event_of_a_life_is_kept_whoever_else_is_there(remark: str, memory: str) -> None:
+    assert memory in _memories(f"Ann: How are you?\nBen: {remark}")
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "We had a blast.",
+        "We roasted marshmallows.",
+        "We are closed from 16 to 22 February.",
+        "I'm going to do more ads.",
+        "I love spending time with you.",
+        "Sunday's walk is great, meet at 9:30.",
+    ],
+)
+def test_what_passes_or_says_nothing_is_not_kept(remark: str) -> None:
+    assert _memories(f"Ann: How are you?\nBen: {remark}") == []
+
+
+@pytest.mark.parametrize(
+    ("talk", "memories"),
+    [
+        (
+            "Giulia: Ci siamo lasciati ad agosto.\nMarco: Mi dispiace. Mio fratello si è sposato sabato.",
+            ["Giulia: Ci siamo lasciati ad agosto", "Marco: Mio fratello si è sposato sabato"],
+        ),
+        (
+            "Daan: Ik ben begonnen bij de brandweer. Mijn opa is overleden.\nSanne: Gecondoleerd.\nDaan: Dank je.",
+            ["Daan: Ik ben begonnen bij de brandweer", "Daan: Mijn opa is overleden"],
+        ),
+        (
+            "Can: Geçen hafta yeni işime başladım. Babam haziranda emekli oldu.\nZeynep: Ne güzel!\nCan: İyiyim!",  # noqa: RUF001
+            ["Can: Geçen hafta yeni işime başladım", "Can: Babam haziranda emekli oldu"],  # noqa: RUF001
+        ),
+    ],
+)
+def test_a_talk_is_in_one_language_whatever_its_short_sentences_look_like(talk: str, memories: list[str]) -> None:
+    assert _memories(talk) == memories
