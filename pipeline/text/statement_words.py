@@ -63,13 +63,13 @@ def relative_in_subject(text: str) -> str:
 
     >>> relative_in_subject("Meine Schwester ist nach Lyon gezogen."), relative_in_subject("L'anniversaire de ma femme")
     ('schwester', 'femme')
-    >>> relative_in_subject("Ich wohne bei meiner Schwester.")
-    ''
+    >>> relative_in_subject("Ich wohne bei meiner Schwester."), relative_in_subject("Der Chef meiner Frau geht.")
+    ('', 'frau')
     """
     words = _words(text[:_SUBJECT_MAX_CHARS])
     count = _SUBJECT_WORDS if _OF.isdisjoint(words[1:3]) else _OWNED_SUBJECT_WORDS
-    found = _pattern("relatives").search(f" {' '.join(words[:count])} ")
-    return found.group().strip() if found else ""
+    *_, last = ["", *(match.group() for match in _pattern("relatives").finditer(f" {' '.join(words[:count])} "))]
+    return last.strip()
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

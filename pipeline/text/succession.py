@@ -43,7 +43,7 @@ WISHED = (
 _UNREAL = re.compile(rf"\b(?:{WISHED}|going to|i'd|translate)\b|\?\s*$", re.IGNORECASE)
 PAST = re.compile(
     r"\b(?:used to|grew up|before that|back then|as an? (?:kid|child|student|teen\w*)|in (?:my|their) last|last job|"
-    r"my last|(?<!year )(?<!years )(?<!their )(?:old|first|ex)\b(?!-)|years ago|in (?:19|20)\d\d|"
+    r"my last|(?<!year )(?<!years )(?<!their )(?<!\ban )(?:old|first|ex)\b(?!-)|years ago|in (?:19|20)\d\d|"
     r"back (?:in|at) (?:uni|college|school|the day)|(?:until|till|when) i was)\b",
     re.IGNORECASE,
 )

@@ -28,8 +28,10 @@ PairSet = Literal[
     "daily_locked",
     "states_open",
     "states_locked",
+    "months_open",
+    "months_locked",
 ]
-"""Nine sets in two halves, eight of them of many kinds and languages, and two written in minutes after the rules."""
+"""Ten sets in two halves, nine of them of many kinds and languages, and two written in minutes after the rules."""
 _ENDING = {"= replaces", "= ends", "= corrects"}
 _SECOND_ANSWERS = "= second answers"
 

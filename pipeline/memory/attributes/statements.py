@@ -104,17 +104,15 @@ _SUBJECT_ENDED = re.compile(
 _NOT_LATELY = re.compile(r"n't [^,;]*\b(?:since\b|(?:in|for) (?:\w+ )?(?:weeks|months|years|ages)\b)", re.IGNORECASE)
 """What ended a while ago: `hasn't read a book in months`."""
 _HOME_OF = re.compile(r"\b(?P<owner>[\w-]+?)(?:'s|s') (?:place|house|flat|home|apartment)\b", re.IGNORECASE)
-_CHANGED = re.compile(
-    r"\b(?:(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|lately|"
-    r"again|new|switched|changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|"
-    r"increased|reduced|doubled|halved|promoted|renamed|postponed|rescheduled|pushed|replaced|became|turned|(?:going|"
-    r"goes) (?:up|down)|went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|put up|longer|chopped|"
-    r"shaved|trimmed|revised|hit)\b",
-    re.IGNORECASE,
+_PRESENT = (
+    r"(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|(?:no|any) longer|instead|from now on|these days|nowadays|lately"
 )
-_NOW = re.compile(
-    r"\b(?:(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|(?:no|any) longer|instead|from now on|these days|nowadays|"
-    r"lately)\b",
+_NOW = re.compile(rf"\b(?:{_PRESENT})\b", re.IGNORECASE)
+_CHANGED = re.compile(
+    rf"\b(?:{_PRESENT}|again|new|switched|changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|"
+    r"increased|reduced|doubled|halved|promoted|renamed|postponed|rescheduled|pushed|replaced|became|turned|"
+    r"(?:going|goes|gone) (?:up|down)|back (?:on|to|with)|went|is (?:up|down) to|started|began|bought|joined|dyed|"
+    r"grew|extended|put up|longer|chopped|shaved|trimmed|revised|hit)\b",
     re.IGNORECASE,
 )
 _MOVES = re.compile(
@@ -125,8 +123,8 @@ _MOVES = re.compile(
 )
 _WISH = re.compile(
     r"\b(?:wants?|would like|hopes?|plans?|planning|hoping|(?:going|about|trying)(?= to\b)|looking at(?= an? )|"
-    r"thinking (?:of|about)|saving (?:up )?for|looking for|searching for|waiting for|applying (?:to|for))\b(?! to "
-    r"(?!(?:get|buy|adopt|find|book|visit|join|have|take|rent|see|own|order)\b))",
+    r"thinking (?:of|about)|saving (?:up )?for|on (?:the|a) waiting list for|looking for|searching for|waiting for|"
+    r"applying (?:to|for))\b(?! to (?!(?:get|buy|adopt|find|book|visit|join|have|take|rent|see|own|order)\b))",
     re.IGNORECASE,
 )
 _OBTAINED = re.compile(
@@ -174,6 +172,7 @@ _SETTLED = re.compile(
     rf"(?: (?:{_MONTHS}|(?:19|20)\d\d|\w+ (?:months|years)))"
 )
 """A home since a month or a year: `has been in Bruges since March`."""
+_SINCE_DAY = re.compile(rf"\bsince \d{{1,2}} (?:{_MONTHS})\b")
 _BODY = re.compile(
     r"^[\w-]+(?:'s [\w-]+)? (?:is|weighs) (?:now )?"
     r"(?:\d'\d{1,2}|\d[\d.]* ?(?:cm|m|kgs?|kilos?|lbs?|pounds|stone))(?: (?:tall|now))*$"
@@ -339,6 +338,15 @@ def as_done(text: str) -> str:
     return _HAD_TO.sub(lambda match: _DONE.get(match["verb"], f"{match['verb'].removesuffix('e')}ed"), text)
 
 
+def as_said_of_user(text: str) -> str:
+    """Return what two people are or do together as said of the user.
+
+    >>> as_said_of_user("Daniel and User have been together since uni")
+    'User have been together since uni with Daniel'
+    """
+    return _TOGETHER.sub(lambda both: f"User {both['rest']} with {both['after'] or both['before']}", text)
+
+
 def as_begun(text: str) -> str:
     """Return what is planned as if its day had come.
 
@@ -366,16 +374,16 @@ def outline(text: str) -> Statement:
     ('user', ['choir'])
     """
     plain = text.replace("\u2019", "'")
-    text = as_done(_DATE.sub("", plain).strip().rstrip(".!"))
+    text = as_said_of_user(as_done(_DATE.sub("", plain).strip().rstrip(".!")))
     foreign = _FOREIGN.match(text)
     if foreign is not None:
         return _foreign_outline(foreign["speaker"], foreign["said"])
     found = _english_outline(text)
     is_over = _NOT_LATELY.search(plain) is not None
-    is_settled = _SETTLED.search(plain) is not None
+    is_settled = _SETTLED.search(plain) is not None or _SINCE_DAY.search(plain) is not None
     return replace(
         found,
-        is_home=found.is_home or is_settled,
+        is_home=found.is_home or _SETTLED.search(plain) is not None,
         is_one_day=_ONE_DAY.search(plain) is not None,
         is_unreal=found.is_unreal or is_planned(plain),
         is_changed=found.is_changed or is_over or is_settled,
@@ -384,8 +392,6 @@ def outline(text: str) -> Statement:
 
 
 def _english_outline(text: str) -> Statement:
-    if (both := _TOGETHER.match(text)) is not None:
-        text = f"User {both['rest']} with {both['after'] or both['before']}"
     text = _NAMING.sub(r"\g<whose> is", text)
     subject, verb, rest = _parts(_FRONTED.sub("", text))
     holder, topic = _holder(subject)
@@ -555,8 +561,9 @@ def _parts(text: str) -> tuple[str, str, str]:
     if owned and len(tokens) > 1 and (is_past(tokens[1]) or tokens[1] in _AUX):
         owned = False  # `Luigi's closed down`
     if tokens[0] != "User" and not owned:
-        while begin < min(len(tokens), 3) and tokens[begin][:1].isupper():
-            begin += 1
+        named = next((at for at in range(1, min(3, len(tokens))) if not tokens[at][:1].isupper()), min(3, len(tokens)))
+        # `Design sync has moved` is of a thing, `Leo moved` of somebody
+        begin = next((at for at in range(named, min(5, len(tokens))) if _ends_subject(tokens, at, 0)), named)
     elif owned:
         begin = next(
             (at for at in range(first, min(7, len(tokens))) if _ends_subject(tokens, at)),
@@ -572,11 +579,14 @@ def _parts(text: str) -> tuple[str, str, str]:
     return subject, tokens[at] if at < len(tokens) else "", " ".join(tokens[at + 1 :])
 
 
-def _ends_subject(tokens: list[str], at: int) -> bool:
-    """Return whether an owned subject ends before a word: `User's budget` before `got`, `User's kids` before `play`."""
+def _ends_subject(tokens: list[str], at: int, owner: int = 1) -> bool:
+    """Return whether a subject ends before a word: `User's budget` before `got`, `User's kids` before `play`.
+
+    `owner`: the place of the word after which no verb stands.
+    """
     word = tokens[at].lower()
-    is_verb = at > 1 and (is_finite(word) or (word in BASES and tokens[at - 1].endswith("s")))
-    return is_verb or word in _AUX or word in _PREPOSITIONS
+    is_verb = at > owner and (is_finite(word) or (word in BASES and tokens[at - 1].endswith("s")))
+    return is_verb or word in _AUX | _PREPOSITIONS | _ADVERBS
 
 
 def _is_participle(token: str) -> bool:
@@ -598,7 +608,7 @@ def _holder(subject: str) -> tuple[str, Phrase | None]:
             rest = of[kin + 1 :] if of[kin].endswith("'s") else []
             return " ".join((owner, of[kin].removesuffix("'s"))), _phrase(rest)
         return owner, _phrase(of)
-    if tokens[0] in _DETERMINERS:
+    if tokens[0] in _DETERMINERS or (len(tokens) > 1 and subject.rsplit(maxsplit=1)[-1].islower()):
         return USER, _phrase(tokens)
     return " ".join(tokens), None
 

@@ -158,7 +158,7 @@ _NOUNS = frozenset({"NNP", "NNPS", "JJ", "NN"})
 def _article(word: str, token: "Token") -> str:
     """Return the article for what the speaker points at: a reader sees nothing."""
     if word in ("these", "those"):
-        return ""
+        return word if token.head.lower_ == "days" else ""  # `is with Theo these days`
     if token.head.lower_ == "time" or (word == "that" and token.head.tag_ in ("NNS", "NNPS")):
         return word  # `decided that keys live two days`
     following = token.nbor().lower_ if token.i + 1 < len(token.doc) else ""
@@ -250,6 +250,9 @@ def _one_of_them(subject: "Token", clause: Clause, referents: Referents) -> dict
 _COUNTING = frozenset({"det", "poss", "nummod", "conj", "predet", "neg"})
 
 
+_PRESENT = frozenset({"now", "nowadays", "currently", "lately", "instead", "today"})
+
+
 def _fronted_time(clause: Clause) -> "list[Token]":
     """Return the words of a time that comes before the subject."""
     for child in clause.head.children:
@@ -258,7 +261,7 @@ def _fronted_time(clause: Clause) -> "list[Token]":
         words = list(child.subtree)
         dated = [word for word in words if word.ent_type_ in ("DATE", "TIME")]
         if words[0].i == clause.tokens[0].i and (
-            len(dated) * 2 >= len(words) or child.lower_ in ("now", "currently", "today")
+            len(dated) * 2 >= len(words) or (len(words) < 5 and not _PRESENT.isdisjoint(word.lower_ for word in words))
         ):
             return [word for word in words if not word.is_punct]
     return []
