@@ -24,7 +24,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 WRITERS = 4
 WRITES_BETWEEN_RESTARTS = 4
 """Documents that are acknowledged while a broker is away, and again before the next one stops."""
-PACE_SECONDS = 0.3
+PACE_SECONDS = 1.0
+"""Between two documents of a writer: the journal, which has them all, is read anew with each."""
 REPEAT_SECONDS = 0.5
 NAMESPACE = "restarted"
 

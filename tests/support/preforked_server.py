@@ -1,8 +1,8 @@
 """`recollect serve` without its seconds of imports, for tests that start and kill many processes.
 
-One process has imported the service, its parser and its smallest embedder, and forks for each start. The forked process
-has the caller's arguments, folder, variables and output, runs the real command line, and may be killed like any other.
-Only the hash seed is shared.
+One process has imported what a service imports, its parser and its smallest embedder, and forks for each start. The
+forked process has the caller's arguments, folder, variables and output, runs the real command line, and may be killed
+like any other. Only the hash seed is shared.
 tests/e2e/test_cli_commands.py and tests/packaging start the real program besides.
 """
 
@@ -117,12 +117,16 @@ def preforked_servers(folder: Path) -> Iterator[ServerForker]:
 
 
 def _run_forker(address: str) -> NoReturn:
-    import httpcore2  # noqa: PLC0415, F401 - whoever starts servers need not import them; opening a client does
+    # Whoever starts servers need not import them, and some are imported by a server only when it first uses them.
+    import anyio._backends._asyncio  # noqa: PLC0415, F401 - as above
+    import httpcore2  # noqa: PLC0415, F401 - as above
+    import uvloop  # noqa: PLC0415, F401 - as above
 
     import app.cli.main  # noqa: PLC0415 - as above
     import app.server_process  # noqa: PLC0415, F401 - as above
     import connectors.providers.provider_registry  # noqa: PLC0415, F401 - as above
-    import pipeline.bus.kafka.bus  # noqa: PLC0415, F401 - as above
+    import pipeline.bus.kafka.bus  # noqa: PLC0415 - as above
+    import pipeline.runtime.span_exporter  # noqa: PLC0415, F401 - as above
     from pipeline.memory.grammar.english_parser import load_parser  # noqa: PLC0415 - as above
     from pipeline.models.wordllama_embedder import WordLlamaEmbedder  # noqa: PLC0415 - as above
     from recollect.__main__ import main  # noqa: PLC0415 - as above
