@@ -18,17 +18,19 @@ from pipeline.memory.formation.document_voice import (
     without_title,
 )
 from pipeline.memory.formation.introductions import assigned, separate_statements, with_asides, without_stops
+from pipeline.memory.grammar.english_parser import spelling_corrector
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.instructions import to_be_remembered
 from pipeline.memory.grammar.sentence_splitter import join_continued, split_sentences
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
-from pipeline.memory.languages.profiles import continues, detect_language
+from pipeline.memory.languages.profiles import LanguageProfile, continues, detect_language
 from pipeline.text.utterance import TEAM
 from schemas.events import Relation
 
 _NAMES_SOMETHING = re.compile(r"(?=[A-Z]).{2,200}? (?:[A-Z][a-z]|\d)|[A-Z][\w'-]+ [a-z]")
 """Sentences of a page that may name what they are about."""
+_IM = re.compile(r"\bim\b")
 SENTENCES_PER_BATCH = 16
 """Sentences parsed together: a third faster than one by one, within 30 ms."""
 LANGUAGE_CHARS = 1000
@@ -95,19 +97,24 @@ def iter_facts(
     names = frozenset(passage.utterance.speaker for passage in passages if passage.utterance.speaker is not None)
     # Where one person speaks to an assistant or two to each other, `she` is who was spoken of in the turn before.
     is_shared = not names or (len(names) == 2 and all(passage.utterance.is_chat for passage in passages))
-    language = detect_language(" ".join(passage.utterance.text for passage in passages)[:LANGUAGE_CHARS])
+    language = _language_of(" ".join(passage.utterance.text for passage in passages))
     shared = Discourse(language=language) if is_shared else None
     sentences = chain.from_iterable(
         _sentences(
             passage,
             _speaker_context(passage, names, reference_date, is_date_assumed=is_date_assumed),
-            shared or Discourse(language=language or detect_language(passage.utterance.text[:LANGUAGE_CHARS])),
+            shared or Discourse(language=language or _language_of(passage.utterance.text)),
         )
         for passage in passages
     )
     is_own = may_be_users(document_type, is_synced=is_synced)
     facts = _facts_of_sentences(islice(sentences, MAX_SENTENCES_PER_DOCUMENT), min_worth, may_be_users=is_own)
     return islice(deduplicate_facts(facts), MAX_FACTS_PER_DOCUMENT)
+
+
+def _language_of(text: str) -> LanguageProfile | None:
+    """Return the language that a text begins with, None for English; `im` alone shows no German: many type `I'm` so."""
+    return detect_language(_IM.sub(" ", text[:LANGUAGE_CHARS]))
 
 
 def deduplicate_facts(facts: Iterable[CandidateFact]) -> Iterator[CandidateFact]:
@@ -159,6 +166,8 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
         said = passage.with_names(to_be_remembered(sentence.text) if passage.is_speech else sentence.text)
         if not said:
             continue
+        if passage.is_speech and discourse.language is None and detect_language(said) is None:
+            said = spelling_corrector().corrected(said)
         answers = answered(asked, said)
         tasks: list[str] = []
         if passage.utterance.speaker == TEAM:

@@ -4,16 +4,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pipeline.memory.grammar.clauses import auxiliaries, find_clauses
 from pipeline.memory.grammar.opening_names import accept_rewording, reworded, single_words
 from pipeline.memory.grammar.word_classes import COMPONENTS, WordClasses
+from pipeline.memory.languages.spelling import SpellingCorrector
 from pipeline.text.english_verbs import word_set
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.pipeline import Lemmatizer
     from spacy.tokens import Doc
 
 _OPENING = frozenset({"i", "we", "my", "our", "the", "he", "she", "they"})
@@ -36,6 +39,25 @@ def load_parser() -> None:
     """Load the parser, unless it is loaded already, so that the first text need not wait for it."""
     with _one_at_a_time():
         _word_classes()
+
+
+@cache
+def spelling_corrector() -> SpellingCorrector:
+    """Return a corrector with the words of the parser's dictionary (WordNet) and those it was trained with."""
+    # Without the lock words of a text that is being parsed would be among them.
+    with _one_at_a_time():
+        parser = english_parser()
+        tables = cast("Lemmatizer", parser.get_pipe("lemmatizer")).lookups
+        lemmas = chain.from_iterable(
+            words for name in ("lemma_index", "lemma_exc") for words in tables.get_table(name).values()
+        )
+        return SpellingCorrector(
+            frozenset(filter(_is_plain, lemmas)), frozenset(filter(_is_plain, parser.vocab.strings))
+        )
+
+
+def _is_plain(word: str) -> bool:
+    return word.isascii() and word.isalpha() and word.islower()
 
 
 @cache

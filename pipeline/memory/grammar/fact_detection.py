@@ -49,8 +49,9 @@ _FIELDS = re.compile(r"(?:^|\s)[A-Z]\w+: ")
 _IRONY = re.compile(
     r"^(?:(?:oh|lol|haha\w*|well|hah|pfft?|hm+|and|but)[,!.]* )*(?:yeah,? (?:sure|right|totally|of course|obviously)|"
     r"(?:sure|right|totally|obviously),? and (?=(?:i|we)\b)|oh (?:sure|totally|absolutely|definitely|of course)[, ]|as "
-    r"if\b|because obviously|oh (?:great|joy|lovely),? another)|\U0001f644|(?:^|\s)/s[.!]*$|\bsaid no one\b|\bin my "
-    r"dreams\b|\bi (?:just )?dream(?:t|ed) (?!of\b|about\b)|^dream(?:t|ed) (?!of\b|about\b)",
+    r"if\b|because obviously|oh (?:great|joy|lovely|wonderful|perfect)[,!.]* (?:another|i (?:just|so|really) love)\b)|"
+    r"\U0001f644|(?:^|\s)/s[.!]*$|\bsaid no one\b|\bin my dreams\b|"
+    r"(?:^|\bi (?:just )?)dream(?:t|ed) (?!of\b|about\b)",
     re.IGNORECASE,
 )
 """What is said in irony, or was dreamt: openings, rolling eyes, `/s`. Better no memory than the opposite of one."""
