@@ -82,7 +82,7 @@ _NOT_NAMES = word_set(
     "decided agreed actions minutes apologies chair tbd faq quote source credit photo caption update edit tl;dr tldr"
 )
 _ABSTRACT = re.compile(
-    r"\w{2,}(?:[ts]ion|ness|ings?|logy|graphy|ship|ware|tagebuch|dagbo[ek]k|notiz|\u65e5\u8a8c|\u65e5\u8a18)s?$",
+    r"\w{2,}(?:[ts]ion|ness|ings?|logy|graphy|ship|ware|error|exception|tagebuch|dagbo[ek]k|notiz|\u65e5\u8a8c|\u65e5\u8a18)s?$",
     re.IGNORECASE,
 )
 """Endings of nouns that are no names."""

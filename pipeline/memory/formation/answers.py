@@ -33,7 +33,7 @@ _HEDGED = re.compile(
 )
 _OWN_SENTENCE = re.compile(
     r"^(?:(?:yes|no|yeah|nope)\W+)?(?:I|I'\w+|i'?m|we|(?:my|our)(?= \w+ \w+ )|he|she|they|there|call me|please|can|"
-    r"could|what|how|why)\b",
+    r"could|what|how|why|used to)\b",
     re.IGNORECASE,
 )
 _LEADING = re.compile(
@@ -82,8 +82,8 @@ _WH = re.compile(
     re.IGNORECASE,
 )
 _POLAR = re.compile(rf"^(?P<be>do|are|can|have) you (?P<verb>[\w' -]{{3,50}}?){_NOW}", re.IGNORECASE)
-_RUN_ON = re.compile(r"(?:,|\.\.+|;) (?=(?:he|she|it|they|I|we)\b|(?:my|our) \w+ )")
-"""Begin of a statement after a short answer: `a beagle, he's nine`."""
+_RUN_ON = re.compile(r"(?:,|\.\.+|;) (?:and )?(?=(?:he|she|it|they|[Ii]|we)\b|(?:my|our) \w+ )")
+"""Begin of a statement after a short answer: `a beagle, he's nine`, `Tom, and i'm 41`."""
 _YOUR_RELATIVE = re.compile(rf"\byour ((?:[a-z]+ )?(?:{'|'.join(sorted(RELATIVES | PETS))}))\b", re.IGNORECASE)
 _SAID_OF = re.compile(r"(?:he|she|they)(?P<verb>'s|'re| [a-z]+) (?P<rest>\S.*)$", re.IGNORECASE)
 _DISLIKED = re.compile(
@@ -94,6 +94,7 @@ _DISLIKED = re.compile(
 """What asks for something that somebody does without: `any fish you don't like?`."""
 _SAYS = {"do": ("I", "I don't"), "are": ("I'm", "I'm not"), "can": ("I can", "I can't"), "have": ("I've", "I haven't")}
 _SUBJECTS = {"do": "I", "did": "I", "were": "I was", "are": "I'm", "'re": "I'm"}
+_NUMBERED = re.compile(rf"(?P<count>{NUMBER})(?=,|$)", re.IGNORECASE)
 _SOME = re.compile(rf"(?:an?|one|{NUMBER}|a few|some|my|our) \w", re.IGNORECASE)
 _PREPOSITIONS = {"from": "", "work": "at ", "study": "at ", "go": "to "}
 """What stands before a place after these words, where it is not `in`."""
@@ -159,6 +160,8 @@ def _confirmed(question: re.Match[str], said: str) -> list[str]:
         return [f"{begun}{rest}"] if rest and not _HEDGED.search(rest) else []
     if affirmed == "I" and said.lower().startswith("never"):
         return [f"I never {verb}"]
+    if verb.startswith("have ") and open_end is None and (numbered := _NUMBERED.match(said)) is not None:
+        return [f"I have {numbered['count']} {verb.removeprefix('have ')}{said[numbered.end() :]}"]
     if re.match(r"no \w+", said, re.IGNORECASE) or (verb.startswith("have ") and _SOME.match(said)):
         return [f"I have {said}"]
     is_told = open_end is not None and not _HEDGED.search(said) and not _ANY_OWN.match(question.string)

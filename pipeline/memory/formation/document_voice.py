@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pipeline.memory.formation.pasted_material import begins_role_play, blank_pasted, ends_role_play
 from pipeline.memory.languages.english import english_pattern
 from pipeline.text.email_threads import parse_thread
-from pipeline.text.english_verbs import is_past, is_third_person
+from pipeline.text.english_verbs import is_past, is_third_person, word_set
 from pipeline.text.speaker_attribution import parse_utterances
 from pipeline.text.utterance import TEAM, Utterance
 
@@ -71,11 +71,12 @@ class Passage:
         >>> letter.with_names("Your notice period is three months.")
         "Mr. Lee's notice period is three months."
         >>> notes = Passage(Utterance("Mrs. Roy", "", 0), True, is_case=True)
-        >>> notes.with_names("Lives alone."), notes.with_names("Offered a new key.")
+        >>> notes.with_names("lives alone"), notes.with_names("Offered a new key.")
         ('Mrs. Roy lives alone.', '')
         """
         if self.is_case:
-            return _of_case(self.utterance.speaker, sentence)
+            # As a sentence: `- allergic to kiwi` would be taken for a title.
+            return _of_case(self.utterance.speaker, f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}.")
         who = self.addressee
         if who is None:
             return sentence
@@ -134,6 +135,14 @@ _CASE = re.compile(
     r"(?P<who>(?:Mrs?|Ms|Miss|Dr)\.? [A-Z][\w'-]+|[A-Z][a-z][\w'-]* [A-Z][a-z][\w'-]*)"
 )
 """Whom notes of a call or a visit are about."""
+_NOTES_OF = re.compile(
+    r"\s*[*_# ]*(?:[\w'-]+ ){0,3}?(?:meeting|summary|(?:interview|session|case|visit) notes?|visit|session|interview|"
+    r"report|assessment|review|appointment|check-?up|consultation|referral|intake|handover|appraisal|evaluation)[*_]*"
+    r"(?:,|:| [\u2013-]) *(?P<who>(?:(?:Mrs?|Ms|Miss)\.? )?(?-i:[A-Z][a-z])[\w'-]*(?: (?-i:[A-Z][a-z])[\w'-]*)?)"
+    r"(?P<of> ?\([^()\n]{1,20}\)| ?, \d{1,3}\b[^\n]*)?[*_ ]*(?=\n|\Z)",
+    re.IGNORECASE,
+)
+"""Title of notes with whom they are about: `Parent-teacher meeting, Mila (4b)`, `Discharge summary: Mr. Reid, 71`."""
 
 
 _TITLED = re.compile(r"\b(?:Mrs?|Ms|Miss)\.? [A-Z][\w'-]+(?: [A-Z][\w'-]+)?")
@@ -146,9 +155,13 @@ def _of_case(who: str | None, sentence: str) -> str:
     verb, _, rest = sentence.partition(" ")
     if is_third_person(verb.lower()):
         return f"{who} {verb.lower()} {rest}"
+    if verb.lower() in _UNDERGONE:
+        return f"{who} was {verb.lower()} {rest}"
     return "" if is_past(verb.lower()) else sentence
 
 
+_UNDERGONE = word_set("admitted discharged diagnosed prescribed referred transferred treated enrolled assessed")
+"""Pasts of what was done to whom notes are about."""
 _HEADING = re.compile(r"\s*[^\n]{1,100}(?<![.!?:;,\u3002])(?=[ \t]*\n\s*\S)")
 _REPORTER = re.compile(
     r"^[*_# ]*(?:Reporter|Reported by|Raised by|Opened by|Submitted by|Requester|Author)[*_]*: *"
@@ -227,6 +240,8 @@ def _case(text: str, said: Utterance) -> str | None:
     """Return whom the notes of a case are about, whose writer says nothing of themselves."""
     if said.speaker is not None or _FIRST.search(text):
         return None
+    if (titled := _NOTES_OF.match(text)) is not None and (titled["of"] or " " in titled["who"]):
+        return titled["who"]  # one word alone may be a place
     if (found := _CASE.search(text)) is not None:
         return found["who"]
     named = set(_TITLED.findall(text))

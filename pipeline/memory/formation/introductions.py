@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.message_text import NUMBER
 from pipeline.text.english_nouns import HELPERS, KIN, PETS, RELATIVES, is_plural
-from pipeline.text.english_verbs import BASES, without_clitic, word_set
+from pipeline.text.english_verbs import BASES, is_third_person, without_clitic, word_set
 
 _BEGIN = re.compile(
     r"^(?:[\w' -]{2,24}: )?(?:(?:hi|hey|hello|hiya|heya|yo)(?: (?:there|all|everyone|everybody))?[,!.]? )?"
@@ -42,8 +42,16 @@ _TASK = re.compile(
 """Who has to do what: `Clive: book the hall`, `Sofia to write to Ann`."""
 _ORDERS = BASES | word_set(
     "book renew ask check send review prepare order fix update schedule write draft contact arrange organize organise "
-    "set create add remove share follow confirm collect look talk invite file submit clean repair publish test put turn"
+    "set create add remove share follow confirm collect look talk invite file submit clean repair publish test put "
+    "turn mail email ping raise"
 )
+_STATES = word_set("blocked away sick ill")
+_ACTION = re.compile(r"^(?:Actions?|Action item|To-?do|Task): ?", re.IGNORECASE)
+_DECISION = re.compile(
+    r"(?:Decisions?|Decided|Agreed|Resolutions?|Resolved|Outcome|Conclusion): ?(?P<what>(?P<first>[\w-]+) .+)$",
+    re.IGNORECASE,
+)
+_OF_CLAUSE = frozenset({"we", "the", "a", "an", "our", "all", "no", "to", "that"})
 _OWN_CLAUSE = re.compile(r"(?:and |but |so )?(?P<clause>(?:I|I['\u2019]\w+|my|we|our) \S.*)$")
 _HABIT = re.compile(r"(?:live|work|study|speak|play|teach|love|hate|prefer|grew|moved)\b(?! ?,)", re.IGNORECASE)
 _AGED = re.compile(
@@ -154,16 +162,31 @@ def separate_statements(sentence: str) -> list[str]:
 
 
 def assigned(item: str) -> list[str]:
-    """Return what an action item of minutes says.
+    """Return what an item of minutes says of who does what, or of what was decided.
 
+    >>> assigned("Decision: raise fees to 30"), assigned("Agreed: release moves to 2 Dec"), assigned("Agreed: we move")
+    (['The team decided to raise fees to 30'], ['The team decided that the release moves to 2 Dec'], [])
     >>> assigned("Clive: book the hall by 15 Sept"), assigned("Sofia to write to Ann"), assigned("Water: off")
     (['Clive is to book the hall by 15 Sept'], ['Sofia is to write to Ann'], [])
     """
     if (meeting := _NEXT_MEETING.match(item)) is not None:
         return [f"The team's next meeting is on {meeting['when']}"]
-    match = _TASK.match(item)
-    is_order = match is not None and match["verb"] in _ORDERS
-    return [f"{match['who']} is to {match['verb']}{match['rest']}"] if match is not None and is_order else []
+    if (decided := _DECISION.match(item)) is not None:
+        return _decided(decided["first"].lower(), decided["what"])
+    match = _TASK.match(_ACTION.sub("", item))
+    if match is None or match["verb"] not in _ORDERS | _STATES:
+        return []
+    return [f"{match['who']} is {'to ' if match['verb'] in _ORDERS else ''}{match['verb']}{match['rest']}"]
+
+
+def _decided(first: str, what: str) -> list[str]:
+    """Return what was decided, unless it is a sentence of its own."""
+    if first in _OF_CLAUSE:
+        return []
+    if first in _ORDERS:
+        return [f"The team decided to {what[:1].lower()}{what[1:]}"]
+    is_clause = any(is_third_person(word) or word in ("is", "are", "will") for word in what.lower().split()[1:4])
+    return [f"The team decided that the {what}" if is_clause else f"The team decided on {what}"]
 
 
 def _introduction(sentence: str) -> list[str]:

@@ -43,7 +43,8 @@ _IN_ROLE = re.compile(_PRETENCE, re.IGNORECASE)
 _ROLE_PLAY = re.compile(
     rf"{_PRETENCE}|\b(?:act (?:as|like)\b|imagine (?:that )?you(?:'re| are)|"
     r"you are (?:now )?(?:an?|the) [a-z]+ (?:who|that|named|called|in|from)|you play (?:the|a)|write (?:me )?(?:an?|"
-    r"the|some) [^\n.!?]{0,80}?(?:(?:story|poem|song|dialogue|scene|monologue|script)|(?:essay|letter|bio|email|speech|"
+    r"the|some) [^\n.!?]{0,80}?(?:(?:story|poem|song|dialogue|scene|monologue|script)(?! (?:for|to) (?:my|our)\b)|"
+    r"(?:essay|letter|bio|email|speech|"
     r"post)(?= (?:from|by|as|in)\b))|first-person (?:story|narrat\w+|monologue)|say the following|repeat after me)\b",
     re.IGNORECASE,
 )
@@ -52,7 +53,14 @@ _QUOTED = re.compile(
     r"\u201e[^\u201c\u201d]{8,4000}[\u201c\u201d]|[\u300c\u300e][^\u300d\u300f]{8,4000}[\u300d\u300f]|"
     r"(?<![\w])['\u2018](?=[A-Z\u00c0-\u017fa-z])[^'\u2018\n]*?(?:['\u2019]\w{1,2}\b[^'\u2019\n]*?)*['\u2019](?!\w)"
 )
+_PROGRAM_OUTPUT = re.compile(
+    r"^(?:Traceback \(most recent call last\):(?:\n[ \t][^\n]*)*(?:\n[\w.]+(?::[^\n]*)?$)?|"
+    r"[\w.]*(?:Error|Exception|Warning)\b[^\n:]{0,40}: [^\n]*|[ \t]+at \S+ ?\([^\n]*\)|\$ [^\n]*(?:\n\w+: [^\n]*)*)",
+    re.MULTILINE,
+)
+"""Stack traces, errors, and a command with what it printed."""
 _TITLE = re.compile(r"(?:[A-Z0-9][\w'&:-]*|of|the|and|a|an|in|to|on|for|[\"'\u2018\u2019\u201c\u201d\s,])+$")
+_NOT_LINE_END = re.compile(r"[^\n]")
 MIN_QUOTED_WORDS = 3
 MAX_TITLE_WORDS = 7
 
@@ -63,13 +71,17 @@ def blank_pasted(text: str) -> str:
     >>> blank_pasted('I live in Rome. Translate this: I live in Oslo.').rstrip()
     'I live in Rome. Translate this:'
     """
-    text = _QUOTED.sub(_blank_quotation, text)
+    text = _QUOTED.sub(_blank_quotation, _PROGRAM_OUTPUT.sub(_blank, text))
     ends = [match.end() for pattern in (_HANDED_OVER, _TASK_ALONE) if (match := pattern.search(text)) is not None]
     ends += [match.start() for pattern in (_FORWARDED, _ROLE_PLAY) if (match := pattern.search(text)) is not None]
     if not ends:
         return text
     cut = min(ends)
-    return text[:cut] + re.sub(r"[^\n]", " ", text[cut:])
+    return text[:cut] + _NOT_LINE_END.sub(" ", text[cut:])
+
+
+def _blank(match: re.Match[str]) -> str:
+    return _NOT_LINE_END.sub(" ", match[0])
 
 
 def begins_role_play(text: str) -> bool:
@@ -97,4 +109,4 @@ def _blank_quotation(match: re.Match[str]) -> str:
         len(words) <= MAX_TITLE_WORDS and _TITLE.match(inner)
     ):
         return match[0]
-    return "\u2026" + re.sub(r"[^\n]", " ", match[0][1:])
+    return "\u2026" + _NOT_LINE_END.sub(" ", match[0][1:])

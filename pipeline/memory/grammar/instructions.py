@@ -19,7 +19,8 @@ _POLITELY = r"(?:can|could|would|will) you "
 _BEGIN = rf"^(?:{_POLITELY}(?:please |pls )?)?(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
 _NAMED = re.compile(
     rf"{_BEGIN}(?:always |just |you can |don't call me \w+,? (?:it'?s|but|call me) )*"
-    rf"(?:call me |(?<=it's )|(?<=its ))(?P<name>{_TITLE}(?-i:[A-Z])\w+|(?<=now on call me )\w+)(?:, [^,]{{3,40}})?$",
+    rf"(?:call me |(?<=it's )|(?<=its ))(?P<name>{_TITLE}(?-i:[A-Z])\w+|(?<=now on call me )\w+)"
+    r"(?:(?:,? and)?,? (?:not|never) \w+|, [^,]{3,40})?$",
     re.IGNORECASE,
 )
 _WANTED = re.compile(

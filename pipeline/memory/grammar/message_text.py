@@ -123,7 +123,8 @@ _BEGUN = re.compile(
 )
 _SUBJECT = re.compile(r"(?:I|my|we|our|the|a|an|he|she|it|they|this|that|there)\b", re.IGNORECASE)
 _HAD = re.compile(
-    r"(?:just )?turned \d|had (?:my|an?|our|the|to|\d+)\b|haven't (?:\w+e[dn]|had|been|gone|done|read|met|run|drunk|"
+    r"used to \w|(?:just )?turned \d|had (?:my|an?|our|the|to|\d+)\b|"
+    r"haven't (?:\w+e[dn]|had|been|gone|done|read|met|run|drunk|"
     r"slept|smoked)\b|(?:rewrote|threw|wore|rode|swore|rebuilt|retook|unsubscribed|swapped|stuck|dyed|outgrew|repaid|"
     r"won) (?:the|my|our|an?|all)\b|(?:cut|put|set) (?:my|our)\b"
 )
@@ -142,7 +143,8 @@ _NO_ACTS = word_set("was were had did felt put let read set cut said")
 """Pasts that are other forms too, or need a subject."""
 _STATE = re.compile(
     r"(?!going to be an? )(?:not |still |finally |now |already |currently |officially |recently )*"
-    rf"(?:going to \w+|an? (?:(?:huge|big|real) )?fan of \w|(?:excited|interested|pregnant|{_STATES})(?=$|[ ,]))"
+    rf"(?:going to \w+|an? (?:(?:huge|big|real) )?fan of \w|(?:excited|interested|pregnant|{_STATES})"
+    r"(?=$|,| (?!(?:meal|food|dish|recipe|menu|option|diet|\w+s)\b)))"
 )
 _LIKES = r"(?:prefer|hate|own|(?:love|like)(?! (?:\d+|the|this|that|it|your|how|an?)\b))"
 _OFTEN = r"(?:always|never|usually|mostly|rarely|hardly ever)"

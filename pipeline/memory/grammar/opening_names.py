@@ -21,13 +21,14 @@ _FOREIGN_NAME = re.compile(
     rf"(?:(?: {_PARTICLES}){{0,2}} {_WORD})*"
 )
 _IN_LAW = re.compile(r"\b(?:mother|father|sister|brother|daughter|son)s?-in-law\b", re.IGNORECASE)
+_TIME_OF_DAY = re.compile(r"\b\d{1,2}(?:[:.]\d\d)? ?[ap]m\b", re.IGNORECASE)
 _MODALS = frozenset({"will", "can", "must"})
 _NO_NAMES = frozenset({"thanks", "today", "yesterday", "tomorrow"})
 
 
 def single_words(text: str) -> list[tuple[int, int]]:
-    """Return the spans that are one word of the sentence: names as `Cais do Sodr\u00e9`, and `mother-in-law`."""
-    return [match.span() for pattern in (_FOREIGN_NAME, _IN_LAW) for match in pattern.finditer(text)]
+    """Return the spans that are one word of the sentence: names as `Cais do Sodr\u00e9`, `mother-in-law`, and `7pm`."""
+    return [match.span() for pattern in (_FOREIGN_NAME, _IN_LAW, _TIME_OF_DAY) for match in pattern.finditer(text)]
 
 
 def reworded(doc: "Doc") -> str | None:

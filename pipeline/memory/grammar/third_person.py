@@ -33,6 +33,9 @@ _SHARES = frozenset({"all", "both", "half"})
 _SIBLINGS = frozenset({"sis", "sister", "bro", "brother"})
 """Who is called so by the user has the same parents."""
 _POINTING = frozenset({"this", "that", "these", "those"})
+_TIMES = word_set(
+    "morning afternoon evening night day week weekend month year summer winter spring autumn fall season term"
+)
 _SPACES = re.compile(r"\s+")
 _BEFORE_MARK = re.compile(r" (?=[,;:!?])")
 
@@ -94,7 +97,7 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
         return own
     if word in _SHARES and token.i + 1 < len(token.doc) and token.nbor().lower_ in _POSSESSIVE:
         return f"{token.text} of"
-    if word in _POINTING and token.dep_ == "det" and not token.ent_type_ and not token.head.ent_type_:
+    if word in _POINTING and token.dep_ == "det" and not token.ent_type_ and not _is_time(token.head):
         return _article(word, token)
     if is_first(token):
         name = referents.group if referents.group is not None and word in _PLURAL else referents.speaker
@@ -108,6 +111,11 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
             return f"{other}'s"
         return other
     return _proper(token)
+
+
+def _is_time(noun: "Token") -> bool:
+    """Return whether `this` before a noun is no article: a date that was told, and `this morning` where it was not."""
+    return bool(noun.ent_type_) or noun.lemma_.lower() in _TIMES
 
 
 def _holds_beside(verb: "Token") -> bool:
