@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from bench.service_process import Server
+from tests.support.file_scheduling import BrokerSharingScheduling
 from tests.support.kafka_cleanup import delete_topics_and_groups
 from tests.support.preforked_server import preforked_servers
 from tools.kafka_broker import DockerBroker, LocalBroker, run_broker
@@ -21,7 +24,8 @@ LONG_TEST_TIMEOUT_SECONDS = 1200
 """Limit of a test of several processes, or with several waits, where `timeout` in pyproject.toml is that of others."""
 
 MEASURED_FOLDERS = frozenset({"api", "app", "connectors", "pipeline", "schemas", "service"})
-"""Folders whose tests count for coverage, but for slow ones, which run half as long again under it."""
+"""Folders whose tests count for coverage, but for those marked `slow` or `no_cover`: long ones, also properties of a
+hundred examples, run half as long again under it."""
 
 # By itself, Hypothesis fails what takes longer than 200 ms, or half a minute to draw ten examples, which is
 # about the machine, everywhere but in CI.
@@ -55,6 +59,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(LONG_TEST_TIMEOUT_SECONDS))
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """With `--dist loadfile`, let few workers need a broker."""
+    return BrokerSharingScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture

@@ -74,6 +74,7 @@ def ask(client: ContractClient, case: Case[Any]) -> Coroutine[Any, Any, httpx2.R
     return client(str(wire.method), target, headers=headers, content=body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize("operation", operations(), ids=lambda operation: operation.label)
 def test_no_request_ends_in_a_failure_of_ours_or_an_undeclared_answer(

@@ -31,6 +31,7 @@ def test_the_model_knows_every_route() -> None:
     assert served == ROUTES.keys() | OPEN_ROUTES
 
 
+@pytest.mark.no_cover
 async def test_no_answer_is_above_or_below_the_rights_of_a_key(tmp_path: Path) -> None:
     async with running_service(tmp_path / "data") as service:
         trial = Trial(service, random.Random(1))  # noqa: S311 - the same trial each time

@@ -269,6 +269,7 @@ def _version_chains(rows: list[MemoryRow]) -> list[list[MemoryRow]]:
     return [[by_id[item] for item in members] for members in {id(found): found for found in group.values()}.values()]
 
 
+@pytest.mark.no_cover
 @given(STEPS)
 @settings(max_examples=150, deadline=None)
 async def test_a_chain_has_one_latest_version_unless_its_head_is_forgotten(steps: list[Step]) -> None:
@@ -285,6 +286,7 @@ async def test_a_chain_has_one_latest_version_unless_its_head_is_forgotten(steps
             assert row.sources
 
 
+@pytest.mark.no_cover
 @given(STEPS, st.integers(0, 9))
 @settings(max_examples=100, deadline=None)
 async def test_delivering_again_changes_nothing(steps: list[Step], begin: int) -> None:
@@ -299,6 +301,7 @@ async def test_delivering_again_changes_nothing(steps: list[Step], begin: int) -
     assert world.comparable_state() == before
 
 
+@pytest.mark.no_cover
 @given(STEPS)
 @settings(max_examples=100, deadline=None)
 async def test_events_of_older_texts_may_be_left_out(steps: list[Step]) -> None:

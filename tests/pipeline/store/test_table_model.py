@@ -118,6 +118,7 @@ def _plain(rows: Sequence[ChunkRow]) -> list[dict[str, object]]:
     return [to_comparable(row) for row in rows]
 
 
+@pytest.mark.no_cover
 @exclusive_and_shared
 @settings(max_examples=25, deadline=None)
 @given(history=steps)
@@ -395,6 +396,7 @@ _STATES = st.lists(
 )
 
 
+@pytest.mark.no_cover
 @exclusive_and_shared
 @given(_STATES, _STATES)
 @settings(max_examples=8, deadline=None)

@@ -64,6 +64,7 @@ async def _harness_after(story: list[str], order: list[int]) -> MemoryHarness:
     return world
 
 
+@pytest.mark.no_cover
 @given(ARRIVALS)
 @settings(max_examples=80, deadline=None)
 async def test_any_order_of_arrival_ends_in_the_same_latest_facts(
@@ -75,6 +76,7 @@ async def test_any_order_of_arrival_ends_in_the_same_latest_facts(
     )
 
 
+@pytest.mark.no_cover
 @given(ARRIVALS)
 @example((["I'm starting at Polestar on 4 February 2026.", "I work at Volvo."], [0, 1]))
 @example(

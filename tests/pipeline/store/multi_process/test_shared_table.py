@@ -246,6 +246,7 @@ changes = st.lists(
 )
 
 
+@pytest.mark.no_cover
 @settings(max_examples=25, deadline=None)
 @given(changes, st.sampled_from([(1, 2), (2, 8), (256, 4096)]))
 def test_all_processes_end_with_the_same_rows(history: list[tuple[object, ...]], newest_rows: tuple[int, ...]) -> None:

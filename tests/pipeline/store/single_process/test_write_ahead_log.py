@@ -59,6 +59,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.no_cover
 @settings(max_examples=40, deadline=None)
 @given(history=steps)
 def test_durable_rows_survive_a_kill_in_their_newest_state(

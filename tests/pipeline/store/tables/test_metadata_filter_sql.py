@@ -117,6 +117,7 @@ async def _compare(store: Store, metadatas: list[Metadata], filters: list[dict[s
     assert flushed == expected
 
 
+@pytest.mark.no_cover
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(metadatas, min_size=1, max_size=25), st.lists(nested, min_size=1, max_size=15))
 def test_lancedb_and_plain_python_agree_on_every_filter(
@@ -125,6 +126,7 @@ def test_lancedb_and_plain_python_agree_on_every_filter(
     loop.run(_compare(store, metadatas, filters))
 
 
+@pytest.mark.no_cover
 def test_every_hostile_text_matches_itself_only(store: Store, loop: asyncio.Runner) -> None:
     metadatas: list[Metadata] = [{"a.b": text} for text in _TEXTS]
     filters = [
