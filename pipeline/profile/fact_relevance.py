@@ -139,8 +139,10 @@ def is_current(
     ends = [span.last for span in resolve_dates(text, stated_on).date_ranges]
     age = (reference - stated_on).days
     if _is_past_tense(text):
-        is_ahead = bool(ends) and max(ends) > today
-        return is_ahead or (_CHANGE.search(text) is not None and age <= max_age_days)
+        last = max(ends, default=stated_on)
+        if last > stated_on:  # `signed up for the half marathon on 27 September`, said in May
+            return last > today
+        return _CHANGE.search(text) is not None and age <= max_age_days
     if ends and not _OPEN_END.search(text):
         # A day before the statement had its year guessed: `opens in March`, said in September.
         last = max(ends) + timedelta(days=6 if "the week of" in text else 0)

@@ -66,7 +66,10 @@ def relative_in_subject(text: str) -> str:
     >>> relative_in_subject("Ich wohne bei meiner Schwester."), relative_in_subject("Der Chef meiner Frau geht.")
     ('', 'frau')
     """
-    words = _words(text[:_SUBJECT_MAX_CHARS])
+    first, *_ = text[:_SUBJECT_MAX_CHARS].split(",")
+    words = _words(first)
+    if len(words) < _SUBJECT_WORDS:  # `übrigens, meine Schwester`; not `saí do coral, meu filho`
+        words = _words(text[:_SUBJECT_MAX_CHARS])
     count = _SUBJECT_WORDS if _OF.isdisjoint(words[1:3]) else _OWNED_SUBJECT_WORDS
     *_, last = ["", *(match.group() for match in _pattern("relatives").finditer(f" {' '.join(words[:count])} "))]
     return last.strip()

@@ -185,7 +185,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "works working is switched moved changed",
     ),
     attribute_pattern(
-        rf"{WHO} {NOW}reports to {NAMED}", single_attribute("boss"), "reports", allow_circumstances=False
+        rf"{WHO} {NOW}reports to {NAMED}(?: now)?", single_attribute("boss"), "reports", allow_circumstances=False
     ),
     attribute_pattern(
         rf"{WHO} is {NOW}in (?:the |their |his |her )?{_ORDINAL} (?P<a>grade|semester|year|trimester|form)",

@@ -54,8 +54,9 @@ _OF_A_KIND = english_words("nouns_of_a_kind")
 _TITLES = word_set("mr mrs ms dr aunt uncle")
 _DETERMINERS = word_set("the a an my their our his her its this that some any")
 _STRONG_END = (
-    r"quit|stop(?:s|ped)?|cancel(?:l?ed|s)?|uninstalled|deleted|ditched|dumped|ghosted|sold|abandoned|scrapped|wrecked|"
-    r"crashed|totall?ed|resigned from|retired from|dropped out of|moved out of|moved away from|(?:got|gotten) rid of|"
+    r"left(?= [a-z]+ing\b)|quit|stop(?:s|ped)?(?: (?:seeing|using|having|wearing))?|cancel(?:l?ed|s)?|uninstalled|"
+    r"deleted|ditched|dumped|ghosted|sold|abandoned|scrapped|wrecked|crashed|totall?ed|resigned from|"
+    r"retired from|dropped out of|moved out of|moved away from|(?:got|gotten) rid of|"
     r"(?:gave|given) (?:up|away|back)|(?:threw|thrown) (?:out|away)|traded(?: in)?|(?:broke|broken) up with|split "
     r"(?:up )?(?:with|from)|divorced|(?:is|are|was) done with|no longer \w+|(?:is|are) no longer(?: in| on| at| with| "
     r"an?)?|(?:came|come) off|recovered from|got over|unsubscribed from|(?:got|was) (?:fired|laid off|kicked out|"
@@ -124,7 +125,7 @@ _MOVES = re.compile(
 _WISH = re.compile(
     r"\b(?:wants?|would like|hopes?|plans?|planning|hoping|(?:going|about|trying)(?= to\b)|looking at(?= an? )|"
     r"thinking (?:of|about)|saving (?:up )?for|on (?:the|a) waiting list for|looking for|searching for|waiting for|"
-    r"applying (?:to|for))\b(?! to (?!(?:get|buy|adopt|find|book|visit|join|have|take|rent|see|own|order)\b))",
+    r"applying (?:to|for))\b(?! to (?!(?:get|buy|adopt|find|apply|book|visit|join|have|take|rent|see|own|order)\b))",
     re.IGNORECASE,
 )
 _OBTAINED = re.compile(
@@ -137,8 +138,8 @@ _BEGUN = re.compile(
 )
 _DENIED = re.compile(r"\b(?:not|no|never|without|no longer|\w+n't)\b", re.IGNORECASE)
 _UNREAL = re.compile(
-    rf"\b(?:{WISHED}|may|thinking|thought|thinks?|wants?|plans?|planning|considering|about to|"
-    r"(?<!not )going to (?-i:[a-z])|applying|asked?|offers?|offered|tried|trying|heard|says?|said|told|almost|"
+    rf"\b(?:{WISHED}|may|thinking|thought|thinks?|wants?|plans?|(?<=is )planning|planning (?:to|on)|considering|"
+    r"about to|(?<!not )going to (?-i:[a-z])|applying|asked?|offers?|offered|tried|trying|heard|says?|said|told|almost|"
     r"nearly|looks?|looked|(?<!n't )(?<!not )(?<!longer )needs?|prefers? not|how|what|whether|will)\b|'d\b|\?",
     re.IGNORECASE,
 )
@@ -191,6 +192,7 @@ _NAMING = re.compile(
     r"^(?P<whose>[A-Z][\w-]*(?:'s [\w-]+(?: [\w-]+)?){1,2})(?:'s name is|'s (?:called|named)| is (?:called|named))\b"
 )
 """Forms in which somebody is named; they all say that `User's boyfriend is Liam`."""
+_OF_USER = re.compile(r"^(?!User)[A-Z][\w.-]+(?: [A-Z][\w.-]+)* is (?:now )?User's (?:[\w-]+ )*(?P<role>[a-z-]+)$")
 _FRONTED = re.compile(r"^(?:Since|After|As of|From|Before|With|At|In|On) [^,]{2,40}?,? (?=User\b)")
 _ROLES = word_set(
     "boss manager supervisor nanny cleaner childminder babysitter au-pair doctor dentist gp therapist counsellor coach "
@@ -199,7 +201,7 @@ _ROLES = word_set(
 )
 _GONE = re.compile(
     r"\b(?:left|quit|moved(?! (?:the|my|our|his|her|their)\b)|"
-    r"retired|resigned|promoted|sacked|fired|transferred|died|passed away|stepped down|gone)\b"
+    r"gave (?:\w+ )?notice|retired|resigned|promoted|sacked|fired|transferred|died|passed away|stepped down|gone)\b"
 )
 _FURTHER = re.compile(
     r"\b(?:second|other|spare|backup|rental|hire|loaner|courtesy|company)\b(?! hand)|\b(?<!to )work (?:phone|laptop|"
@@ -224,7 +226,7 @@ _BEGINS = {
 }  # fmt: skip
 _TO_BEGIN = re.compile(rf"\b(?:(?:is|are) (?:(?!not\b)\w+ )?)?\b(?P<verb>{'|'.join(_BEGINS)})\b(?! to [a-z])")
 _FOREIGN_CHANGES = ("ended", "moved", "new_job", "altered", "corrects", "begun")
-_FOREIGN_KINDS = (*_FOREIGN_CHANGES, "home", "job", "past", "planned", "denied")
+_FOREIGN_KINDS = (*_FOREIGN_CHANGES, "before_places", "home", "job", "past", "planned", "denied")
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,7 +427,7 @@ def _english_outline(text: str) -> Statement:
         is_passing=PASSING.search(text) is not None,
         is_added=ADDED.search(text) is not None or _OTHER.search(subject) is not None,
         is_wish=_WISH.search(text) is not None,
-        is_role=topic is not None and topic.head in _roles(),
+        is_role=(_stem_of_role(text) if topic is None else topic.head) in _roles(),
         is_body=_BODY.search(text) is not None,
         is_gone=_GONE.search(text) is not None,
         is_going_on=_GOING_ON.search(text) is not None,
@@ -457,8 +459,13 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
         ended_words=_foreign_words(_COMPOUND.sub(lambda noun: noun[0][-2:], _ended_part(said))),
         names=frozenset(
             stemmed for name in _FOREIGN_NAME.findall(said) if name[0].isupper() for stemmed in _foreign_stems(name)
+        )
+        | set(map(str.lower, _SHORT_NAME.findall(said))),
+        places=frozenset(
+            stemmed
+            for name in _place_pattern().findall(said)
+            for stemmed in (*_foreign_stems(name), *(name.lower(),) * (len(name) == _SHORT_NAME_CHARS))
         ),
-        places=frozenset(stemmed for name in _place_pattern().findall(said) for stemmed in _foreign_stems(name)),
         figures=tuple(_foreign_figures(said)),
         is_changed=not found.isdisjoint(_FOREIGN_CHANGES) or has_change_word(said),
         is_denied="denied" in found,
@@ -503,7 +510,10 @@ def _foreign_figures(said: str) -> Iterator[tuple[str, str]]:
 
 
 _UNIT_CHARS = 4
-_SHORT_NAME = re.compile(r"(?<=\w )[A-ZÀ-Ý][A-Za-zÀ-ÿ]{2}\b")
+_SHORT_NAME_CHARS = 3
+_SHORT_NAME = re.compile(
+    r"(?:(?<=\w )|^(?=\w+ (?:und ich|et moi|y yo|ed? io|e eu|en ik|och jag|i ja)\b))[A-ZÀ-Ý][A-Za-zÀ-ÿ]{2}\b"
+)
 _ARABIC_ARTICLE = re.compile(r"\b[وبفك]?ال(?=\w{3})|\bلل(?=\w{3})")
 _WITHOUT_VOWELS = re.compile("[\u05d0-\u05ea\u0621-\u064a]")
 """A letter of Hebrew or Arabic, of which three make a word."""
@@ -544,6 +554,11 @@ def stem(word: str) -> str:
 @cache
 def _roles() -> frozenset[str]:
     return frozenset(map(stem, _ROLES))
+
+
+def _stem_of_role(text: str) -> str:
+    """Return what somebody is to the user: the manager of `Emma is User's manager`."""
+    return stem(of["role"]) if (of := _OF_USER.match(text)) is not None else ""
 
 
 def _is_content(word: str) -> bool:
@@ -649,7 +664,8 @@ def _ended_phrases(text: str) -> tuple[tuple[Phrase, ...], tuple[Phrase, ...]]:
         if (home := _HOME_OF.search(said)) is not None and (owner := stem(home["owner"].rstrip("'"))):
             target.append(Phrase(owner, frozenset()))
     for part in re.split(r"[,;.!?] ", text):
-        if (ended := _SUBJECT_ENDED.match(part)) is not None:
+        # What two others ended is between them: `Beth and Tom broke up`.
+        if (ended := _SUBJECT_ENDED.match(part)) is not None and " and " not in ended["subject"]:
             _, topic = _holder(ended["subject"])
             phrases = _phrases(ended["subject"])
             is_reserved = bool(phrases) and phrases[0].head in _RESERVED

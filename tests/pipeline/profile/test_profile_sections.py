@@ -119,6 +119,8 @@ def test_what_was_done_and_is_to_come_goes_on() -> None:
     [
         ("User has an exam on November 10", 20, False),
         ("User has an exam on November 20", 20, True),
+        ("User signed up for the half marathon on November 10", 20, False),
+        ("User signed up for the half marathon on November 20", 20, True),
         ("User is on leave until 12 November 2023", 9, False),
         ("User is off sick in the week of 6 November 2023", 7, False),
         ("User is taking a pottery class on Tuesdays", 30, True),
