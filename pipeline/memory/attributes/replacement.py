@@ -26,8 +26,6 @@ _CIRCUMSTANCES = frozenset(
 """Features that say nothing without another one."""
 _MANY = 100
 """What is no count any more, but a year or a type: `a 2009 Hilux`."""
-_TRAVELS = frozenset(map(stem, ("going", "goes", "flying", "flies", "travelling", "visiting")))
-_ONE_AT_A_TIME = frozenset(map(stem, ("school", "job", "university", "college", "position", "role", "grade")))
 _TYPE_DIGITS = 3
 """Digits of a number that may name a thing: `208`."""
 _SHARING = frozenset(map(stem, ("shares", "lives")))
@@ -51,7 +49,6 @@ _WEIGHTS = {
     "another of a kind, now": 1.50,
     "another of a kind, obtained": 1.72,
     "begun after a denial": 1.20,
-    "begun, the next of a kind": 0.02,
     "denied": 0.94,
     "denied now": 2.99,
     "denied now, what was done": 0.84,
@@ -218,8 +215,6 @@ def features(new: Statement, old: Statement) -> list[str]:
         ),
         ("activity altered", any(phrase.head == old.verb or old.verb in phrase.modifiers for phrase in new.altered)),
         ("found again", found_again),
-        ("journey ended", old.verb in _TRAVELS and any(not old.names.isdisjoint(of.modifiers) for of in new.ended)),
-        ("begun, the next of a kind", any(_is_next(phrase, things) for phrase in (*new.begun, *new.obtained))),
         ("begun after a denial", old.is_denied and not new.is_denied and _match(new.begun, things, old)),
         ("wish fulfilled", old.is_wish and old.names <= new.names and _match(new.obtained, things, old)),
         ("passing", new.is_passing),
@@ -308,12 +303,6 @@ def _is_another_of_a_kind(new: Statement, old: Statement) -> bool:
 def _are_one_thing(new: tuple[str, str, str], old: tuple[str, str, str]) -> bool:
     """Return whether both may be the same thing: an iPhone and an iPhone 12."""
     return new[:2] == old[:2] and (new[2] == old[2] or not new[2] or not old[2])
-
-
-def _is_next(phrase: Phrase, things: dict[str, frozenset[str]]) -> bool:
-    """Return whether a phrase names another thing of a kind of which one has only one: `secondary school`."""
-    others = things.get(phrase.head, frozenset()) if phrase.head in _ONE_AT_A_TIME else frozenset()
-    return bool(others and phrase.modifiers) and others.isdisjoint(phrase.modifiers)
 
 
 def _says_no_more(new: Statement, old: Statement) -> bool:
