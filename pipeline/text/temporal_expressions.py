@@ -62,15 +62,15 @@ _ABSOLUTE = re.compile(
 )
 _AGAIN = re.compile(r"\b(?:every|each|annual|yearly|birthday|anniversary|usually|always)\b", re.IGNORECASE)
 _FUTURE = re.compile(
-    r"\b(?:will|'ll|going to|gonna|plan(?:s|ning)?|hop(?:e|es|ing)|have an?|has an?|is|am|are|'m|'re|coming up|"
+    r"\b(?:will|won't|'ll|going to|gonna|plan(?:s|ning)?|hop(?:e|es|ing)|have an?|has an?|is|am|are|'m|'re|coming up|"
     r"'s (?:coming|arriving|leaving)|"
     r"upcoming|heading|can't wait|looking forward|aim|expect(?:s|ing)?)\b"
 )
 _SET = re.compile(r"\b(?:will|starts?|begins?|ends?|expires?|runs out|opens?|closes|due)\b")
 """What has a day that is still to come."""
 _PAST = re.compile(
-    r"\b(?:was|were|had|did|went|(?<!has )(?<!have )got|made|took|saw|met|found|bought|came|gave|left|lost|ran|won|"
-    r"began|spent|told|said|felt|thought|knew|had|wrote|sent|read|held|built|brought|ate|drove|saw|taught|heard|led|\w+ed)\b"
+    r"\b(?:was|were|had|did|went|(?<!has )(?<!have )got|made|took|saw|met|found|bought|came|gave|left|lost|ran|"
+    r"won(?!')|began|spent|told|said|felt|thought|knew|had|wrote|sent|read|held|built|brought|ate|drove|saw|taught|heard|led|\w+ed)\b"
 )
 
 
@@ -178,6 +178,8 @@ def _render(match: re.Match[str], words: tuple[str, str]) -> str:
         shown = f"{before + ' ' if before else ''}" + (f"{name}'s" if name.startswith("the ") else f"the {name}")
     elif match["ahead"]:
         shown = f"{preposition} {name}"
+    elif before and before.lower() == "in" and (match["day"] or match["eve"] or match["ago"]):
+        shown = f"{before} {preposition} {name}"  # `moved in yesterday`
     elif before is None and _PUT_OFF_TO.search(match.string, 0, match.start()) and match["which"] == "next":
         shown = name
     elif before and before.lower() in {"as of", "since", "until", "till", "by", "from", "before", "after", "for"}:

@@ -26,6 +26,8 @@ StatementSet = Literal[
     "daily_locked",
     "terse_open",
     "terse_locked",
+    "talks_open",
+    "talks_locked",
 ]
 """Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
 minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash; *texts*
@@ -33,7 +35,9 @@ are chats, notes, mails, minutes and lists of two to six lines in eleven languag
 stops, tickets, family chats, journals, comments, plans of travels and reviews of code in sixteen languages; *documents*
 are pages of firms, clubs and schools in nine languages; *notices* are notices, protocols, handovers, orders, minutes
 and letters in eight languages; *daily* are what nurses, players, coaches, brides, shopkeepers, apprentices, teenagers,
-people who dictate and learners of English say, in nine languages; *terse* are single short lines in ten languages."""
+people who dictate and learners of English say, in nine languages; *terse* are single short lines in ten languages;
+*talks* are friends' dialogues of ten to twenty turns, group chats, voice notes, mails, minutes, notes of cases,
+tickets, journals, posts and applications in eleven languages."""
 SYNCED: Final = frozenset({"documents_open", "documents_locked", "notices_open", "notices_locked"})
 """What a connector brings: its writer is not the user."""
 _NOTHING = "-"

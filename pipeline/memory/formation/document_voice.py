@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pipeline.memory.formation.pasted_material import begins_role_play, blank_pasted, ends_role_play
 from pipeline.memory.languages.english import english_pattern
 from pipeline.text.email_threads import parse_thread
+from pipeline.text.english_nouns import KIN
 from pipeline.text.english_verbs import is_past, is_third_person, word_set
 from pipeline.text.speaker_attribution import parse_utterances
 from pipeline.text.utterance import TEAM, Utterance
@@ -29,15 +30,7 @@ _SENTENCE = re.compile(r"[^.!?\n]{12,}")
 _FIRST = re.compile(
     r"\b(?:I|I['\u2019](?:m|ve|ll|d)|my|me|i['\u2019]?m|ich|je|j['\u2019]\w+|yo|mi|mein\w*)\b|[\u6211\u79c1\u50d5]"
 )
-_BOILERPLATE = re.compile(
-    r"\W*(?:(?:our )?(?:privacy|cookie|return|refund) (?:policy|notice|statement)|terms (?:of|and) \w+|imprint|"
-    r"impressum|licen[cs]e agreement|(?:end[ -])?(?:user|product|employee|software|staff|owner'?s) (?:guide|manual|"
-    r"handbook|licen[cs]e))\b(?=\s*(?:[.:\n\u2013\u2014-]|$))|"
-    r"\W*(?:job|vacancy)\b[^\n]{0,200}\b(?:seeks?|we offer|we(?: are|'re) looking for)\b|"
-    r"\W*(?:tax )?(?:invoice|receipt|quotation|order confirmation|packing slip)\b[^.!?\n]{0,20}\d",
-    re.IGNORECASE,
-)
-"""Titles of texts that nobody says."""
+_BOILERPLATE = re.compile(english_pattern("boilerplate"), re.IGNORECASE)
 _LEGAL = re.compile(rf"\b(?:{english_pattern('legal_terms')})\b", re.IGNORECASE)
 MAX_LEGAL_TERMS_PER_1000_CHARS = 1.5
 
@@ -91,7 +84,7 @@ _MINUTES = re.compile(
     r"notulen|verslag|note d(?:i|el|ella) (?:riunione|visita)|notas d[ae] (?:la )?reuni\S+|protok\u00f3\u0142|notatka|"
     r"z\u00e1pis|\u043f\u0440\u043e\u0442\u043e\u043a\u043e\u043b|\u0645\u062d\u0636\u0631|\ud68c\uc758\ub85d|"
     r"\u4f1a\u8bae\u7eaa\u8981|"
-    r"\u8b70\u4e8b\u9332|(?:\u6253\u3061\u5408\u308f\u305b|\u4f1a\u8b70)\u30e1\u30e2)[^.!?\n]{0,60}(?:\n|\Z)|"
+    r"\u8b70\u4e8b\u9332|(?:\u6253\u3061\u5408\u308f\u305b|\u4f1a\u8b70)\u30e1\u30e2)(?:[^.!?\n]|(?<=\d)\.){0,60}(?:\n|\Z)|"
     r"(?:[^\n]*\n){0,4}[*_# ]*(?:(?:attendees|participants|in attendance|anwesend|teilnehmer|asistentes|presentes|"
     r"pr\u00e9sents|presenti|aanwezig)[*_]*:|\u53c2\u52a0\u8005[:\uff1a]|present[*_]*:(?=[^\n.]*(?:,|\n)))",
     re.IGNORECASE,
@@ -153,6 +146,8 @@ _MIN_UNNAMED = 2
 
 def _of_case(who: str | None, sentence: str) -> str:
     verb, _, rest = sentence.partition(" ")
+    if verb.lower() in KIN:
+        return f"{who}'s {verb.lower()} {rest}"
     if is_third_person(verb.lower()):
         return f"{who} {verb.lower()} {rest}"
     if verb.lower() in _UNDERGONE:
@@ -174,7 +169,6 @@ _WE = re.compile(
     r"\b(?:we|our|us|wir|unser\w*|nous|notre|nos|nosotros|nuestr\w+|noss\w+|noi|nostr\w+|wij|ons|onze)\b", re.IGNORECASE
 )
 _KIND = re.compile(rf"\b(?:{english_pattern('titles_of_firms')})\b", re.IGNORECASE)
-"""Titles of what firms write."""
 _CALLER = re.compile(
     r"\W*(?:(?:hi|hey|hello|hiya)\b[\w ,!]{0,20}?\b)?(?:it'?s|this is) (?:your )?"
     r"(?P<who>mum|mom|dad|mother|father|grandma|grandpa|granny|nana)\b(?=$|[.,!]| here| again)",

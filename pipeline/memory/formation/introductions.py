@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.message_text import NUMBER
+from pipeline.memory.languages.english import english_words
 from pipeline.text.english_nouns import HELPERS, KIN, PETS, RELATIVES, is_plural
 from pipeline.text.english_verbs import BASES, is_third_person, without_clitic, word_set
 
@@ -40,11 +41,7 @@ _TASK = re.compile(
     r"\u2192) )(?:to )?(?P<verb>[a-z]+)(?P<rest>.*)$"
 )
 """Who has to do what: `Clive: book the hall`, `Sofia to write to Ann`."""
-_ORDERS = BASES | word_set(
-    "book renew ask check send review prepare order fix update schedule write draft contact arrange organize organise "
-    "set create add remove share follow confirm collect look talk invite file submit clean repair publish test put "
-    "turn mail email ping raise"
-)
+_ORDERS = BASES | english_words("orders")
 _STATES = word_set("blocked away sick ill")
 _ACTION = re.compile(r"^(?:Actions?|Action item|To-?do|Task): ?", re.IGNORECASE)
 _DECISION = re.compile(
@@ -219,10 +216,7 @@ def _is_role(part: str) -> bool:
     return bare not in _NO_ROLES and (_STATE.match(bare) or _ROLE.match(bare)) is not None
 
 
-_NO_ROLES = word_set(
-    "reminder starter beginner teenager youngster matter kicker refresher student whole kid child result"
-)
-"""What also follows `as a`, or was long ago."""
+_NO_ROLES = english_words("no_roles")
 
 
 def _trait(part: str) -> str | None:
@@ -255,6 +249,8 @@ def without_stops(sentence: str) -> list[str]:
 
 
 _BREAK = re.compile(
+    r"; (?!(?:no|not|as|since|because)\b)(?=\w+(?: \w+)+)|"
+    r", (?=please (?:make|let|call|send|tell|ask)\b)|"
     r", (?:and )?(?:it )?turns out(?: that)? (?=(?:I|I'\w+|my|we|our|she|he)\b)|"
     r",? and (?=(?:the |my )?(?:doc(?:tor)?|gp|dentist|vet|physio) (?:has )?(?:put|gave|took|prescribed|switched) )",
     re.IGNORECASE,

@@ -2,12 +2,9 @@
 
 import re
 
-_TASK = (
-    r"proof-?read|translate|summari[sz]e|re-?write|re-?phrase|paraphrase|correct|fix|edit|improve|polish|review|"
-    r"explain|analy[sz]e|convert|classify|extract|grammar|spell-?check|check|shorten|simplify|tl;?dr|feedback|critique|"
-    r"comment on|turn|parse|make (?:this|it|the)|what (?:does|do) (?:this|the|you think)|thoughts on|look at|read|"
-    r"format|reply to|respond to|answer"
-)
+from pipeline.memory.languages.english import english_pattern
+
+_TASK = english_pattern("tasks")
 _GIVEN = (
     r"(?:here(?:'s| is| are)|this is|below is|following is|(?:i|we) (?:got|received|found)|(?:he|she|they|\w+) "
     r"(?:wrote|texted|sent|said|emailed|posted)(?: me)?)[^\n:.!?]{0,60}\b(?:email|e-mail|mail|letter|text|essay|"

@@ -300,8 +300,11 @@ def _runs_on(token: "Token", head: "Token") -> bool:
 def _is_tail(tokens: "list[Token]") -> bool:
     """Return whether words after a comma are a remark: a result, a comment or a run-on clause."""
     first = tokens[0]
-    if len(tokens) == 1 and first.tag_ == "JJ" and first.dep_ not in ("conj", "attr", "acomp"):
-        return True  # `lost my umbrella, typical`
+    said = [token for token in tokens if not token.is_punct] or tokens
+    is_short = len(said) == 1 and first.tag_ == "JJ"
+    is_comment = len(said) <= _MAX_COMMENT and said[-1].lemma_.lower() in english_words("evaluations")
+    if (is_short or is_comment) and said[-1].dep_ not in ("conj", "attr", "acomp", "appos"):
+        return True  # `lost my umbrella, typical`, `he's got diabetes, poor thing`
     if first.lower_ == "which" and first.head.lemma_ == "be" and any(map(_is_judgement, first.head.children)):
         return True  # `, which is great`
     if first.lower_ in _REMARKS and not (first.lower_ == "so" and len(tokens) > 1 and tokens[1].lower_ == "that"):
@@ -320,6 +323,7 @@ def _is_judgement(complement: "Token") -> bool:
     return complement.dep_ in ("acomp", "attr") and complement.lemma_.lower() in _JUDGING
 
 
+_MAX_COMMENT = 3
 _TELLING = english_words("empty_verbs")
 _JUDGING = english_words("evaluations") | english_words("vague_objects")
 _REMARKS = word_set("so then still lol whatever thankfully luckily sadly tho though only no please")

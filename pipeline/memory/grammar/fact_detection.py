@@ -265,7 +265,7 @@ def _facts_of(
 ) -> list[DetectedFact]:
     """Return the facts of a parsed sentence; of a question what is said before it asks."""
     facts: list[DetectedFact] = []
-    clauses = find_clauses(doc)
+    clauses, earlier = find_clauses(doc), discourse.person
     if is_question:
         asking = max((clause.tokens[-1].i for clause in clauses if clause.tokens), default=0)
         clauses = [clause for clause in clauses if clause.tokens and clause.tokens[-1].i < asking]
@@ -284,8 +284,9 @@ def _facts_of(
         elif person is not None:
             discourse.pronouns |= _pronouns(clause)
     if not clauses or is_question:
-        discourse.person = _only_relative(doc, context, discourse.person)
-    if discourse.person is not None and any(token.lower_ in OTHERS or _is_person(token) for token in doc):
+        discourse.person, before = _only_relative(doc, context, discourse.person), discourse.person
+        discourse.pronouns = discourse.pronouns if discourse.person == before else frozenset()
+    if discourse.person not in (None, earlier) or any(token.lower_ in OTHERS or _is_person(token) for token in doc):
         discourse.silent_turns = 0
     _remember_day(facts, doc, discourse)
     return facts
@@ -359,11 +360,10 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
         discourse.person = f"{context.name_within}'s {owned}"
         return
     own = {token.i for token in subject.subtree} | _named_kin(subject)
-    others = [
-        token
-        for token in clause.tokens
-        if token.i not in own and token.dep_ not in ("attr", "oprd") and _is_told_of(token, context)
-    ]
+    told = [part for part in clause.tokens if part.i not in own and _is_told_of(part, context)]
+    others = [part for part in told if part.dep_ not in ("attr", "oprd", "appos")]
+    # `It's nice here` names nobody else.
+    is_kept = subject.pos_ == "PRON" and (context.addressee is not None or _is_relative(discourse.person, context))
     if _is_person(subject) or (subject.lemma_.lower() in PETS and any(subject.children)):
         # `Ann and I`
         is_only = not others and not any(child.dep_ == "conj" and not is_first(child) for child in subject.children)
@@ -372,21 +372,18 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
         discourse.person = _phrase(others[0], context)
     elif not others and (owner := _owner(subject, context)) is not None:
         discourse.person = _phrase(owner, context)
-    elif others or not (is_resolved or _is_speakers_own(subject) or _keeps_relative(subject, discourse, context)):
+    elif others or not (is_resolved or _is_speakers_own(subject) or is_kept):
         discourse.person = None
 
 
 def _only_relative(doc: "Doc", context: SpeakerContext, before: str | None) -> str | None:
     """Return whom a question or a request means, where it is one of the speaker's: `a gift for my brother?`."""
     named = [token for token in doc if _is_told_of(token, context) and token.dep_ != "appos"]
+    if not named and (asked := [token for token in doc if token.tag_ == "NNP" and token.dep_ == "nsubj"]):
+        return _phrase(asked[0], context)  # `how is Mango doing?`: whatever the parser takes the name for
     if not named:
         return before if _is_relative(before, context) or any(token.lower_ in OTHERS for token in doc) else None
     return _phrase(named[0], context) if len(named) == 1 and _is_known(named[0], context) else None
-
-
-def _keeps_relative(subject: "Token", discourse: Discourse, context: SpeakerContext) -> bool:
-    """Return whether one of the speaker's is still meant after a clause that names nothing: `it's nice here`."""
-    return subject.pos_ == "PRON" and (context.addressee is not None or _is_relative(discourse.person, context))
 
 
 def _is_relative(person: str | None, context: SpeakerContext) -> bool:
@@ -448,8 +445,10 @@ def _is_theirs(token: "Token", context: SpeakerContext) -> bool:
 
 
 def _is_known(token: "Token", context: SpeakerContext) -> bool:
-    """Return whether who is spoken of has a name, or is one of those who talk."""
-    return _is_theirs(token, context) or (token.pos_ == "PROPN" and _is_person(token))
+    """Return whether who is spoken of has a name, is one of those who talk, or to a note's writer `the landlord`."""
+    is_definite = token.lemma_.lower() in KIN and any(child.lower_ == "the" for child in token.children)
+    is_named = token.pos_ == "PROPN" or (context.is_note and is_definite)
+    return _is_theirs(token, context) or (is_named and _is_person(token))
 
 
 def _is_told_of(token: "Token", context: SpeakerContext) -> bool:

@@ -19,16 +19,8 @@ _DANGLING = word_set("it this that these those one ones here there them so such 
 _ADDRESSING = word_set("you your yours yourself yourselves u ya ur y'all please")
 _PHRASES = english_words("strong_phrases")
 _UNSURE = english_words("unsure")
-_TEXTS = word_set(
-    "message mail email e-mail report publication newsletter document page article site website post text letter file "
-    "guide section release chapter book plan form notice"
-)
-"""What calls itself `this`."""
-_EACH_OTHERS = word_set(
-    "friend mate neighbour neighbor colleague coworker roommate flatmate partner sibling brother sister cousin twin "
-    "couple family team"
-)
-"""What people are to each other."""
+_TEXTS = english_words("texts")
+_EACH_OTHERS = english_words("each_others")
 _COUNTED_PEOPLE = _EACH_OTHERS | word_set("adult person people kid child man woman guest guy girl boy student")
 _TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
 _OTHERS_PLACES = frozenset({"place", "stead"})

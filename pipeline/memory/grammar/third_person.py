@@ -207,7 +207,10 @@ def _expanded(clitic: "Token") -> dict[int, str]:
         return {}
     verb = clitic.head if clitic.dep_ in ("aux", "auxpass") else clitic
     if word == "'s":
-        is_perfect = clitic.nbor().lower_ == "been" or (verb.tag_ == "VBN" and clitic.dep_ == "aux")
+        has_object = verb.tag_ == "VBN" and any(child.dep_ == "dobj" for child in verb.children)
+        is_perfect = (
+            has_object or clitic.nbor().lower_ in ("been", "got") or (verb.tag_ == "VBN" and clitic.dep_ == "aux")
+        )
         return {clitic.i: "has" if is_perfect else "is"}
     if word == "'d":
         return {clitic.i: "had" if verb.tag_ == "VBN" else "would"}

@@ -37,10 +37,7 @@ _BESIDE = frozenset({"by", "near", "under", "behind", "opposite", "above", "belo
 """Where a thing stands; a person is there for the moment."""
 _CHANGES = word_set("now again anymore back instead longer up down gone")
 """Words that say that something became different, in a note."""
-_REQUESTED = word_set(
-    "plan recipe help advice idea tip list code function email essay summary explanation example suggestion answer"
-)
-"""What is asked of an assistant: `I need a workout plan`."""
+_REQUESTED = english_words("requested")
 _OF_THE_MOMENT = word_set("laptop phone computer mobile way break call couch sofa toilet")
 _SPELLS = word_set("age moment while minute hour morning afternoon evening day week month year time")
 _NO_MORE = frozenset({"anymore", "longer", "more"})
@@ -524,7 +521,9 @@ def _remark_scores(clause: Clause) -> list[tuple[float, str]]:
     """Score a remark among people, by weights of a logistic regression on remarks that were read and judged."""
     head = clause.head
     body = [token for token in clause.tokens if token.i > head.i]
-    lemmas = [token.lemma_.lower() for token in body if token.dep_ != "prt" and token.ent_type_ != "DATE"]
+    lemmas = [
+        token.lemma_.lower() for token in body if token.dep_ not in ("prt", "npadvmod") and token.ent_type_ != "DATE"
+    ]
     is_strong, is_past = head.lemma_.lower() in _STRONG, head.tag_ == "VBD"
     is_named = any(token.pos_ == "PROPN" or token.ent_type_ in _NAMES for token in body)
     is_identity = head.lemma_ == "be" and _copula_score(clause)[0] == _IDENTITY
@@ -604,8 +603,7 @@ def _is_plain(clause: Clause, context: SpeakerContext, remarks: Iterable[tuple[f
     is_denied = any(child.dep_ == "neg" for child in head.children)
     if (is_possible and not is_denied) or any(token.lower_ in _EMPHATIC for token in clause.tokens):
         return False
-    is_past = head.tag_ in ("VBD", "VBN")
-    if is_past and not is_first(subject) and not auxiliaries(head) and not _counts(clause):
+    if head.tag_ in ("VBD", "VBN") and not (is_first(subject) or auxiliaries(head) or _counts(clause)):
         return is_strong  # `my flatmate ate my leftovers` passes
     if any(token.lower_ in _TRAITS for token in clause.tokens):
         return True

@@ -11,21 +11,12 @@ _PEOPLE = (KIN - PETS) | HELPERS | PARENTS
 _BREAK = re.compile(r"(, | ?; | - )")
 _CLITIC = re.compile(r"(?<=[a-z])(?='s )")
 _ADVERBS = word_set("just finally now also still always never both officially only")
-_FINITE = word_set(
-    "is are was were isn't aren't wasn't weren't has have had hasn't haven't hadn't gets goes will won't can't cannot "
-    "doesn't didn't says hurts aches sleeps fails needs snores barks leaks wants wakes walks talks prescribed"
-)
-_INTRANSITIVE = word_set(
-    "died expired arrived started ended finished crashed leaked failed stopped happened appeared vanished survived "
-    "collapsed recovered stalled turned"
-)
+_FINITE = english_words("finite_verbs_of_notes")
+_INTRANSITIVE = english_words("intransitive_pasts")
 _PARTICIPLES = word_set("stolen sold broken lost gone paid")
 _UNDERGOES = re.compile(r"(?:to|until|till|from|on|in|at|yesterday|today|again|now|last)\b|[.!]*$", re.IGNORECASE)
 """What follows what was done to a thing, where the auxiliary is left out: `gym membership cancelled`."""
-_STATES = word_set(
-    "allergic intolerant vegetarian vegan diabetic autistic pregnant sick ill poorly dead broken better worse fine ok "
-    "okay good closed off over home healed ready done back vaccinated married engaged divorced single retired"
-)
+_STATES = english_words("states_of_own")
 _AFTER_STATE = re.compile(
     r"(?:again|now|to|of|with|in|on|by|since|after|until|till|for|from|at last|next|this|tomorrow)\b|[.!]*$"
 )

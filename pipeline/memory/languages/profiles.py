@@ -48,8 +48,11 @@ _DIGITS = re.compile(r"\d+")
 _COLON = re.compile("[:\uff1a]\\s*$")
 _FIGURE = re.compile(r"\d\d|\d\.? ?[^\W\d]{2,}")
 """A number of something, as opposed to the number of a room."""
-_SAYS_MORE = re.compile(r"(?!\w+: \d)[^\W_]+['\u2019 ](?!\d+$)|\W*[^\W_]{6}")
-"""Several words or a long one, not `Fecha: 5 de marzo` or `Log 14`."""
+_SAYS_MORE = re.compile(
+    r"(?!(?:[^\W\d]+, )?\d{1,2}\.? ?(?:de |d['\u2019])?[^\W\d]+\.?$)"
+    r"(?:(?!\w+: \d)[^\W_]+['\u2019 ](?!\d+$)|\W*[^\W_]{6})"
+)
+"""Several words or a long one, not `Fecha: 5 de marzo`, `Diario, 3 de marzo` or `Log 14`."""
 _PERSON = re.compile(
     r"\b(?:M|Mme|Mlle|Mr|Frau|Herrn?|Dr|Sra?|se\u00f1ora?|senhora?|signora?|Sig|[Pp]an[ia]?|mevrouw|meneer|dhr|mw)\.? "
     r"[^\W\d_a-z]\w|\w,? [^\W\d_a-z][^\W\d_]+ [^\W\d_a-z][^\W\d_]|\w(?:\u3055\u3093|\u6c0f)"
@@ -65,6 +68,10 @@ _OF_SPEAKING = re.compile(
     re.IGNORECASE,
 )
 """Days that are no time by themselves, as in `it rains tomorrow`."""
+_OF_SOMEBODY = re.compile(
+    r"(?:elles?|ils|\u00e9l|ella|ele|ela|lei|hij|zij|hon|ona|\u043e\u043d\u0430?) ", re.IGNORECASE
+)
+"""Whom a sentence does not name."""
 _SMALL = re.compile(r"\b[a-z\u00e0-\u00ff]+\b|[\u3040-\u30ff]{2}")
 """Words of which a list of names has none."""
 _PREPOSITION_CHARS = 2
@@ -299,6 +306,7 @@ def states_personal_fact(
     has_names = is_minutes and profile is not _profiles()["de"] and _NAME_WITHIN.search(plain) is not None
     is_noted = is_noted or has_names or (is_minutes and _is_worth_minutes(plain))
     is_noted = is_noted or (is_message and _is_worth_minutes(_OF_SPEAKING.sub("", plain)))
+    is_noted = is_noted and _OF_SOMEBODY.match(plain) is None
     return (is_own or is_noted) and profile.hedges.search(plain) is None
 
 

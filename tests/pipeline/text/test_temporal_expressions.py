@@ -42,6 +42,8 @@ def meant(text: str, today: date | None = MONDAY) -> tuple[str, list[str]]:
         ("We went last summer.", "We went in the summer of 2022.", "2022"),
         ("I start next month.", "I start in June 2023.", "2023-06"),
         ("I've lived here since last year.", "I've lived here since 2022.", "2022"),
+        ("I moved in two weeks ago.", "I moved in around 24 April 2023.", "2023-04-24/2023-04-30"),
+        ("I won't be there until Thursday.", "I won't be there until 11 May 2023.", "2023-05-11"),
         ("I'm back as of today.", "I'm back as of 8 May 2023.", "2023-05-08"),
         ("I'm away until tomorrow.", "I'm away until 9 May 2023.", "2023-05-09"),
         ("I have an exam on Friday.", "I have an exam on 12 May 2023.", "2023-05-12"),

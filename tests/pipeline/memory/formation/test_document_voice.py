@@ -74,6 +74,17 @@ def test_a_title_is_no_order_to_work_on_what_follows() -> None:
     assert texts("Please review: I live in Graz.") == []
 
 
+def test_a_title_of_minutes_may_have_a_date_in_figures() -> None:
+    assert texts("Protokoll Elternbeirat, 12.11.\nHerr Brandl kümmert sich um die Getränke.") == [
+        "Herr Brandl kümmert sich um die Getränke"
+    ]
+
+
+def test_a_semicolon_ends_a_statement() -> None:
+    minutes = "Minutes, 17 November\nPresent: Ann, Bob\nThe lock was changed in April; the spare keys are with Ann."
+    assert texts(minutes) == ["The lock was changed in April", "The spare keys are with Ann"]
+
+
 def test_the_reporter_of_a_ticket_is_who_speaks() -> None:
     ticket = "Ticket 88213\nReporter: Ines Carvalho (Lumen Dental)\nWe run Windows Server 2019 in two practices."
     assert texts(ticket) == ["Ines Carvalho runs Windows Server 2019 in two practices"]

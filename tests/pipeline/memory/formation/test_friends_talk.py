@@ -23,6 +23,12 @@ def _memories(text: str) -> list[str]:
             "Ann: My sister Leila lives in Toronto.\nBen: That's far!\nAnn: She studies law at the university.",
             "Ann's sister Leila studies law at the university",
         ),
+        ("Ann: How is Mango doing?\nBen: He's got diabetes, poor thing. I love him.", "Mango has got diabetes"),
+        (
+            "Ann: I'm writing a speech for my best friend Dominik. He marries Jana on 12 June.\nBen: I like it.",
+            "Ann's best friend Dominik marries Jana on 12 June",
+        ),
+        ("Ann: My son Jamie is ill. He's missed two tests.\nBen: I see.", "Ann's son Jamie has missed two tests"),
     ],
 )
 def test_she_is_whom_either_of_two_has_spoken_of(talk: str, memory: str) -> None:
@@ -53,6 +59,8 @@ def test_she_is_nobody_after_other_talk_or_among_three(talk: str) -> None:
         ("My grandma passed away last week.", "Ben's grandma passed away in the week of 16 November 2026"),
         ("my puppy's name is Coco", "Ben's puppy's name is Coco"),
         ("They let me go last Friday.", "Ben lost their job on 20 November 2026"),
+        ("I'm Ben, joined the data team yesterday.", "Ben joined the data team on 26 November 2026"),
+        ("I lost my umbrella in Rome, typical.", "Ben lost their umbrella in Rome"),
         ("I adopted one of them, a terrier called Biscuit.", "Ben adopted a terrier called Biscuit"),
     ],
 )

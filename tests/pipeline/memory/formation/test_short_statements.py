@@ -132,7 +132,7 @@ def test_a_name_belongs_to_whom_the_sentence_before_introduced() -> None:
         ("Always run the tests before you push", "User asks: always run the tests before you push"),
         ("Don't suggest pork dishes", "User asks: don't suggest pork dishes"),
         ("never run marathons anymore", "User never runs marathons anymore"),
-        ("moved in yesterday", "User moved on 26 November 2026"),
+        ("moved in yesterday", "User moved in on 26 November 2026"),
         ("dont call before 10 i work nights", "User works nights"),
         ("both my cats died", "Both of User's cats died"),
         ("one of my cats has diabetes", "One of User's cats has diabetes"),

@@ -48,10 +48,13 @@ def test_notes_of_a_case_are_about_whom_they_name() -> None:
 
 
 def test_notes_without_subjects_are_about_the_only_person_that_they_name() -> None:
-    notes = "Home visit to Mr Harold Lyle (82). Lives alone since February. Takes apixaban twice daily. Refuses meals."
+    notes = (
+        "Home visit to Mr Harold Lyle (82). Lives alone since February. Takes apixaban daily. Daughter lives in Leeds."
+    )
     assert _memories(notes) == [
         "Mr Harold Lyle lives alone since February",
-        "Mr Harold Lyle takes apixaban twice daily",
+        "Mr Harold Lyle takes apixaban daily",
+        "Mr Harold Lyle's daughter lives in Leeds",
     ]
     assert _memories("Rooms of Mr Lyle and Mrs Roy. Lives alone. Takes apixaban twice daily.") == []
 
