@@ -69,7 +69,8 @@ class Passage:
         """
         if self.is_case:
             # As a sentence: `- allergic to kiwi` would be taken for a title.
-            return _of_case(self.utterance.speaker, f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}.")
+            stop = "." if sentence[-1:].isalnum() else ""
+            return _of_case(self.utterance.speaker, f"{sentence[:1].upper()}{sentence[1:]}{stop}")
         who = self.addressee
         if who is None:
             return sentence

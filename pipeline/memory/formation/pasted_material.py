@@ -52,7 +52,8 @@ _QUOTED = re.compile(
 )
 _PROGRAM_OUTPUT = re.compile(
     r"^(?:Traceback \(most recent call last\):(?:\n[ \t][^\n]*)*(?:\n[\w.]+(?::[^\n]*)?$)?|"
-    r"[\w.]*(?:Error|Exception|Warning)\b[^\n:]{0,40}: [^\n]*|[ \t]+at \S+ ?\([^\n]*\)|\$ [^\n]*(?:\n\w+: [^\n]*)*)",
+    r"[\w.]*[a-z](?:Error|Exception|Warning)\b[^\n:]{0,40}: [^\n]*|[ \t]+at \S+ ?\([^\n]*:\d[^\n]*\)|"
+    r"\$ [a-z][^\n]*(?:\n\w+: [^\n]*)*)",
     re.MULTILINE,
 )
 """Stack traces, errors, and a command with what it printed."""

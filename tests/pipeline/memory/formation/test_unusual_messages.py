@@ -2,6 +2,7 @@
 
 import pytest
 
+from pipeline.memory.formation.pasted_material import blank_pasted
 from pipeline.memory.formation.rule_based_extraction import iter_facts
 
 TRACEBACK = """Traceback (most recent call last):
@@ -83,6 +84,11 @@ def test_times_names_and_meals_are_read_as_meant(message: str, memories: list[st
 )
 def test_a_title_of_notes_names_whom_they_are_about(notes: str, memory: str) -> None:
     assert memory in _memories(notes)
+
+
+def test_a_price_is_no_command_and_a_question_in_notes_no_statement() -> None:
+    assert blank_pasted("$ 40 an hour at Ford") == "$ 40 an hour at Ford"
+    assert _memories("Interview notes: Jane Doe\nKnows Go and Rust?") == []
 
 
 def test_minutes_keep_decisions_tasks_and_who_is_away() -> None:
