@@ -106,7 +106,7 @@ def check_histories(
             for number, seed in enumerate(seeds)
         ]
         if with_faults:
-            with random_faults(deployment, fault_interval) as faults:
+            with random_faults(deployment, seeds[0], fault_interval) as faults:
                 list(threads.map(HistoryRunner.run, runners))
             report.kills, report.pauses = faults.kills, faults.pauses
         list(threads.map(HistoryRunner.settle if with_faults else HistoryRunner.run_and_settle, runners))

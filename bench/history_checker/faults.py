@@ -29,13 +29,13 @@ class FaultCounts:
 
 
 @contextmanager
-def random_faults(deployment: Deployment, interval: float = FAULT_INTERVAL_SECONDS) -> Iterator[FaultCounts]:
+def random_faults(deployment: Deployment, seed: int, interval: float = FAULT_INTERVAL_SECONDS) -> Iterator[FaultCounts]:
     """Have one fault after the other until the block ends; everything runs then."""
     counts = FaultCounts()
     ended = threading.Event()
 
     def run_faults() -> None:
-        choice = random.Random(17)
+        choice = random.Random(seed)
         wait = FIRST_FAULT_SECONDS
         while not ended.wait(wait):
             took = _random_fault(deployment, choice, counts)

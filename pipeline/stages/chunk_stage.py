@@ -68,7 +68,8 @@ class ChunkStage:
 
     async def _mark_embedding(self, events: Mapping[str, DocumentExtracted]) -> None:
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
-            if not rows or rows[0].content_seq > events[key].seq or rows[0].status == "failed":
+            # Another process may have embedded it before this is written.
+            if not _needs_chunking(rows, events[key]) or rows[0].status == "failed":
                 return None
             return [replace(rows[0], status="embedding")]
 
