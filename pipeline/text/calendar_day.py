@@ -35,6 +35,35 @@ def parse_calendar_day(written: str, *, day_first: bool | None = None) -> date |
     return None
 
 
+def titled_day(text: str, before: date) -> date | None:
+    """Return the day in the first line of a journal, which may leave out its year; None for one after `before`.
+
+    >>> titled_day("Journal, 3 Nov, rainy", date(2026, 11, 27)), titled_day("3 Dec: dentist", date(2026, 11, 27))
+    (datetime.date(2026, 11, 3), None)
+    """
+    match = _TITLED.match(text)
+    if match is None:
+        return None
+    day, month = (match["day"], match["month"]) if match["day"] else (match["last"], match["first"])
+    named = parse_calendar_day(f"{day} {month[:3]} {match['year'] or before.year}")
+    if named is not None and named > before and match["year"] is None and (named - before).days > _HALF_A_YEAR:
+        named = parse_calendar_day(f"{day} {month[:3]} {before.year - 1}")
+    return named if named is not None and named <= before else None
+
+
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    r"nov(?:ember)?|dec(?:ember)?)"
+)
+_TITLED = re.compile(
+    rf"[\W_]*(?:(?:(?:my|dear) )?(?:journal|diary|log|entry)\b[\W_]*)?(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|"
+    rf"sat(?:ur)?|sun)(?:day)?\.?,? )?(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?P<month>{_MONTH})|(?P<first>{_MONTH}) "
+    r"(?P<last>\d{1,2})(?:st|nd|rd|th)?)\.?(?:,? (?P<year>\d{4}))?(?=[,.][ \n]|[*_# ]*\n)",
+    re.IGNORECASE,
+)
+_HALF_A_YEAR = 183
+
+
 def is_day_first(stamps: Iterable[str]) -> bool | None:
     """Return whether 5/8/2023 is in August in these stamps of one chat: by a day after the twelfth, or by the clock.
 

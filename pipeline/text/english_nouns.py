@@ -35,7 +35,7 @@ _TELLING = word_set(
 _OWN_PAIRS = word_set(
     "blood_type blood_group blood_test blood_pressure emergency_contact job_title shoe_size ring_size dress_size "
     "house_sale parking_spot parking_space due_date driving_test driving_lesson theory_test moving_day "
-    "wedding_day phone_number exam_results test_results in_law in_laws"
+    "wedding_day last_day first_day phone_number exam_results test_results in_law in_laws"
 )
 _SHARED = word_set(
     "child children parent parents client baby student teacher coach name surname city town address phone language "

@@ -55,8 +55,8 @@ _SELF_UNSPACED = r"[\u3040-\u30ff\u6211]"
 _PERSONAL = re.compile(rf"\b(?:{_SELF}|you|your|du)\b|{_SELF_UNSPACED}", re.IGNORECASE)
 _OWN = re.compile(rf"\b(?:{_SELF}|us)\b|{_SELF_UNSPACED}", re.IGNORECASE)
 _WRITER = word_set(
-    "user human me customer client utilisateur nutzer benutzer usuario usu\u00e1rio utente gebruiker u\u017cytkownik "
-    "u\u017eivatel \u30e6\u30fc\u30b6\u30fc \u7528\u6237 ich moi yo kunde kundin cliente klant"
+    "user human me customer client guest visitor utilisateur nutzer benutzer usuario usu\u00e1rio utente gebruiker "
+    "u\u017cytkownik u\u017eivatel \u30e6\u30fc\u30b6\u30fc \u7528\u6237 ich moi yo kunde kundin cliente klant"
 )
 _MACHINE = word_set(
     "assistant ai bot system tool chatgpt claude gemini copilot model developer function agent support representative "
@@ -295,12 +295,14 @@ def _chat_handles(lines: list[str], named: list[re.Match[str] | None]) -> frozen
     """Small names without a time (`mira: I'm on call`) where most lines begin with one, and it is no list of fields.
 
     It is a chat if a name comes back, or below a channel's name, or if all lines begin so and go on in small letters,
-    as people type.
+    as people type. One that comes back is enough among other names: `mam\u00e1: ...` and `Pablo: ...`.
     """
     written = [stripped for line in lines if (stripped := line.strip())]
     unstamped = [turn for turn in named if turn is not None and not turn["stamp"]]
     turns = [turn for turn in unstamped if turn["name"].islower() and _is_handle(turn["name"])]
     names = Counter(turn["name"] for turn in turns)
+    if len(unstamped) == len(written) and _comes_back([turn["name"] for turn in unstamped]):
+        return frozenset() if any(map(_is_field, names)) else frozenset(names)
     if len(names) < 2 or len(turns) < _MIN_TURN_SHARE * len(written) or any(map(_is_field, names)):
         return frozenset()
     is_typed = len(turns) == len(written) and all(turn["said"][0].islower() for turn in turns)
@@ -344,23 +346,25 @@ def _is_transcript(text: str, turns: list[_Turn]) -> bool:
     # What is listed once each, such as `Files: choose yours`, speaks of the reader.
     spoken = _PERSONAL if max(names.values()) > 1 or len(turns) == 1 else _OWN
     personal = sum(1 for _, start, end, _ in turns if spoken.search(text, start, end))
-    if not (
-        personal
-        or all(_is_stamped(text, start) for _, start, _, _ in turns)
-        or _is_exchange([name for name, *_ in turns], text)
-    ):
+    if _is_exchange(turns, text):
+        return True
+    if not (personal or all(_is_stamped(text, start) for _, start, _, _ in turns)):
         return False
     if len(turns) == 1:
         return True
     return len(names) <= max(2, len(turns) * 2 // 3) or personal * 2 >= len(turns)
 
 
-def _is_exchange(names: list[str], text: str) -> bool:
-    """Return whether somebody speaks again after another, and each line has its speaker: `Ola: …`, `Piotr: …`."""
-    is_alternating = any(
-        first == third != second for first, second, third in zip(names, names[1:], names[2:], strict=False)
-    )
-    return is_alternating and len(names) == sum(bool(line.strip()) for line in text.splitlines())
+def _is_exchange(turns: list[_Turn], text: str) -> bool:
+    """Return whether somebody speaks again after another, and each line has its speaker but for a title above."""
+    lines = sum(bool(line.strip()) for line in text[text.find("\n", 0, turns[0][1]) + 1 :].splitlines())
+    return len(turns) == lines and _comes_back([name for name, *_ in turns])
+
+
+def _comes_back(names: list[str]) -> bool:
+    """Return whether somebody speaks again after another."""
+    changes = [name for name, before in zip(names, ["", *names], strict=False) if name != before]
+    return len(set(changes)) < len(changes)
 
 
 def _is_stamped(text: str, said: int) -> bool:

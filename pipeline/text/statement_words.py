@@ -14,6 +14,7 @@ from pathlib import Path
 _FOLDER = Path(__file__).parent / "word_lists"
 _WORD = re.compile(r"[\w'\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0d7f\u0e00-\u0e7f]+")
 _CLOCK_TIME = re.compile(r"\b(?:[01]?\d|2[0-3])[:.h][0-5]\d\b(?![.:]\d)")
+_DAY = re.compile(r"(?<![\d.,])(?:0?[1-9]|[12]\d|3[01])[./](?:0?[1-9]|1[0-2])(?![\d,])")
 _DIGIT = re.compile(r"[\d@]")
 _PHONE_NUMBER = re.compile(r"(?:\d[ ()./-]{0,3}){6}")
 """At least six digits in a row, however they are grouped."""
@@ -230,6 +231,16 @@ def says_time(text: str) -> bool:
     (True, True, False)
     """
     return _CLOCK_TIME.search(text) is not None or _pattern("times").search(_spaced(text)) is not None
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def says_date(text: str) -> bool:
+    """Return whether a text names a month in another language than English, or a day by its number.
+
+    >>> says_date("On se marie en juin"), says_date("am 3.12. in Graz"), says_date("On se voit jeudi")
+    (True, True, False)
+    """
+    return _DAY.search(text) is not None or _pattern("months").search(_spaced(text)) is not None
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

@@ -28,6 +28,8 @@ StatementSet = Literal[
     "terse_locked",
     "talks_open",
     "talks_locked",
+    "chatter_open",
+    "chatter_locked",
 ]
 """Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
 minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash; *texts*
@@ -37,7 +39,9 @@ are pages of firms, clubs and schools in nine languages; *notices* are notices, 
 and letters in eight languages; *daily* are what nurses, players, coaches, brides, shopkeepers, apprentices, teenagers,
 people who dictate and learners of English say, in nine languages; *terse* are single short lines in ten languages;
 *talks* are friends' dialogues of ten to twenty turns, group chats, voice notes, mails, minutes, notes of cases,
-tickets, journals, posts and applications in eleven languages."""
+tickets, journals, posts and applications in eleven languages; *chatter* are the same kinds as messy as they come:
+copied group chats, voice notes, letters, standups, role plays that end, and a third that says nothing to keep, in
+fourteen languages."""
 SYNCED: Final = frozenset({"documents_open", "documents_locked", "notices_open", "notices_locked"})
 """What a connector brings: its writer is not the user."""
 _NOTHING = "-"

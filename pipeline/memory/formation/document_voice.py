@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pipeline.memory.formation.pasted_material import begins_role_play, blank_pasted, ends_role_play
+from pipeline.memory.formation.pasted_material import begins_role_play, blank_end_of_role_play, blank_pasted
 from pipeline.memory.languages.english import english_pattern
 from pipeline.text.email_threads import parse_thread
 from pipeline.text.english_nouns import KIN
@@ -28,7 +28,8 @@ MIN_FIRST_PERSON_SHARE_OF_SYNCED = 0.5
 """The same of a document that a connector brought: speeches and interviews of others are in the first person too."""
 _SENTENCE = re.compile(r"[^.!?\n]{12,}")
 _FIRST = re.compile(
-    r"\b(?:I|I['\u2019](?:m|ve|ll|d)|my|me|i['\u2019]?m|ich|je|j['\u2019]\w+|yo|mi|mein\w*)\b|[\u6211\u79c1\u50d5]"
+    r"\b(?:I|I['\u2019](?:m|ve|ll|d)|my|me|i['\u2019]?m|i(?:['\u2019](?:ve|ll|d)| (?:am|was|have|had|just|got|went|"
+    r"need|moved|can|will|don't|work|live))|ich|je|j['\u2019]\w+|yo|mi|mein\w*)\b|[\u6211\u79c1\u50d5]"
 )
 _BOILERPLATE = re.compile(english_pattern("boilerplate"), re.IGNORECASE)
 _LEGAL = re.compile(rf"\b(?:{english_pattern('legal_terms')})\b", re.IGNORECASE)
@@ -94,7 +95,9 @@ _PUBLIC = re.compile(
     r"^(?:(?:Dear|Hello|Hi|Liebe|Sehr geehrte|Ch[e\u00e8]r\w*|Estimad[oa]s|Querid[oa]s|Car[oi]s?) (?:parents|readers|"
     r"members|customers|neighbou?rs|residents|families|students|guests|patients|supporters|volunteers|Eltern|"
     r"Mitglieder|Kund\w+|Leser\w+|Nachbar\w+|clients|membres|voisins|familias|padres|clientes|vecinos|pais|s\u00f3cios|"
-    r"genitori)\b)|\b[Oo]ur (?:customers|guests|members|patients|pupils|students|readers|visitors|residents|employees|"
+    r"genitori)|[*#_ ]*(?:Release [Nn]otes|Patch [Nn]otes|Changelog|What's [Nn]ew|FAQs?|"
+    r"(?:Poll|Quiz|Survey)(?: [Rr]esults?)?(?=:)))\b|\b[Oo]ur (?:customers|guests|"
+    r"members|patients|pupils|students|readers|visitors|residents|employees|"
     r"services|products|shop|store|(?:opening |office )?hours|website|newsletter|policy|community)\b",
     re.MULTILINE,
 )
@@ -105,6 +108,12 @@ _TO_TEAM = re.compile(
     r"zusammen|kolleg\w+|\u00e0 tous|equipo|equipa|tutti)\b",
     re.MULTILINE | re.IGNORECASE,
 )
+_OF_TEAM = re.compile(
+    r"\W*(?:#[\w-]+|(?:[\w-]+ ){0,2}(?:stand-?up|daily|sprint|sync|retro(?:spective)?|check-?in)\b"
+    r"[^\n!?]{0,24})\s*$",
+    re.IGNORECASE,
+)
+"""Titles of what a team says to each other."""
 _TITLES = re.compile(r" (?:Monthly|Weekly|Newsletter|News|Bulletin|Gazette|Newspaper)$")
 _INSTITUTION = re.compile(
     r"[*_# ]*(?P<name>(?:[^\W\d_a-z][\w.'&-]*|of|the|and|&|for|de|des?|la|der|f\u00fcr)(?: (?:[^\W\d_a-z][\w.'&-]*|of|"
@@ -132,14 +141,15 @@ _CASE = re.compile(
 _NOTES_OF = re.compile(
     r"\s*[*_# ]*(?:[\w'-]+ ){0,3}?(?:meeting|summary|(?:interview|session|case|visit) notes?|visit|session|interview|"
     r"report|assessment|review|appointment|check-?up|consultation|referral|intake|handover|appraisal|evaluation)[*_]*"
-    r"(?:,|:| [\u2013-]) *(?P<who>(?:(?:Mrs?|Ms|Miss)\.? )?(?-i:[A-Z][a-z])[\w'-]*(?: (?-i:[A-Z][a-z])[\w'-]*)?)"
+    r"(?:,|:| [\u2013-]) *(?P<who>(?:(?:Mrs?|Ms|Miss)\.? )?(?:(?-i:[A-Z][a-z])[\w'-]*(?: (?-i:[A-Z][a-z])[\w'-]*)?|"
+    r"(?P<initial>(?-i:[A-Z])(?=\.|\n))))\.?"
     r"(?P<of> ?\([^()\n]{1,20}\)| ?, \d{1,3}\b[^\n]*)?[*_ ]*(?=\n|\Z)",
     re.IGNORECASE,
 )
 """Title of notes with whom they are about: `Parent-teacher meeting, Mila (4b)`, `Discharge summary: Mr. Reid, 71`."""
 
 
-_TITLED = re.compile(r"\b(?:Mrs?|Ms|Miss)\.? [A-Z][\w'-]+(?: [A-Z][\w'-]+)?")
+_TITLED = re.compile(r"\b(?:Mrs?|Ms|Miss)\.? (?:[A-Z][\w'-]+(?: [A-Z][\w'-]+)?|[A-Z](?=\.|\b))")
 _BEGINS = re.compile(r"(?:^|[.!?;)] )([A-Z][a-z]+) ", re.MULTILINE)
 _MIN_UNNAMED = 2
 """Sentences without a subject, as in `Lives alone`, by which notes are about the only person that they name."""
@@ -149,13 +159,19 @@ def _of_case(who: str | None, sentence: str) -> str:
     verb, _, rest = sentence.partition(" ")
     if verb.lower() in KIN:
         return f"{who}'s {verb.lower()} {rest}"
-    if is_third_person(verb.lower()):
+    if _is_of_case(verb.lower()):
         return f"{who} {verb.lower()} {rest}"
     if verb.lower() in _UNDERGONE:
         return f"{who} was {verb.lower()} {rest}"
     return "" if is_past(verb.lower()) else sentence
 
 
+def _is_of_case(verb: str) -> bool:
+    return is_third_person(verb) or verb in _OF_CASES
+
+
+_OF_CASES = word_set("refuses reports denies declines attends complains presents requests struggles suffers describes")
+"""Verbs of those whom notes are about, beside the everyday ones."""
 _UNDERGONE = word_set("admitted discharged diagnosed prescribed referred transferred treated enrolled assessed")
 """Pasts of what was done to whom notes are about."""
 _HEADING = re.compile(r"\s*[^\n]{1,100}(?<![.!?:;,\u3002])(?=[ \t]*\n\s*\S)")
@@ -190,8 +206,10 @@ def find_passages(text: str, document_type: str = "text", *, is_synced: bool = F
         utterance.speaker is not None or utterance.is_chat for utterance in utterances
     )
     in_role = False
-    for utterance in utterances:
-        in_role = in_role and not (utterance.speaker is None and ends_role_play(utterance.text))
+    for said in utterances:
+        ended = blank_end_of_role_play(said.text) if in_role and said.speaker is None else None
+        in_role = in_role and ended is None
+        utterance = said if ended is None else replace(said, text=ended)
         if in_role and utterance.speaker is None:
             continue
         in_role = in_role or (utterance.is_chat and utterance.speaker is None and begins_role_play(utterance.text))
@@ -235,13 +253,15 @@ def _case(text: str, said: Utterance) -> str | None:
     """Return whom the notes of a case are about, whose writer says nothing of themselves."""
     if said.speaker is not None or _FIRST.search(text):
         return None
-    if (titled := _NOTES_OF.match(text)) is not None and (titled["of"] or " " in titled["who"]):
+    if (titled := _NOTES_OF.match(text)) is not None and (titled["of"] or titled["initial"] or " " in titled["who"]):
         return titled["who"]  # one word alone may be a place
     if (found := _CASE.search(text)) is not None:
         return found["who"]
     named = set(_TITLED.findall(text))
     begins = [begin[1].lower() for begin in _BEGINS.finditer(text)]
-    is_case = len(named) == 1 and sum(map(is_third_person, begins)) >= _MIN_UNNAMED
+    unnamed = [begin for begin in begins if _is_of_case(begin)]
+    done = [begin for begin in begins if is_past(begin)]
+    is_case = len(named) == 1 and bool(unnamed) and len(unnamed) + len(done) >= _MIN_UNNAMED
     return named.pop() if is_case else None
 
 
@@ -296,12 +316,16 @@ _ITEM = re.compile(r"[A-Z][\w/&' -]{1,30}: (?=(?:The|There|We|It|Our|All|An?|No|
 """What an item of minutes is about, before its sentence: `Water: The supply is turned off on Monday`."""
 
 
-def team_of(said: Utterance) -> str | None:
-    """Return who `we` is in a mail to a team.
+def team_of(said: Utterance, title: str = "") -> str | None:
+    """Return who `we` is in a mail to a team, and below the name of a channel or of a meeting.
 
     >>> team_of(Utterance("Ann", "Hi all,\\nwe drop Windows 10.", 0))
     "Ann's team"
+    >>> team_of(Utterance("Ann", "we drop Windows 10.", 12, is_chat=True), "#platform")
+    'The team'
     """
+    if said.is_chat and said.speaker not in (None, TEAM) and _OF_TEAM.match(title) is not None:
+        return TEAM
     if said.speaker in (None, TEAM) or said.is_chat or _INSTITUTIONS.search(said.speaker):
         return None
     return f"{said.speaker}'s team" if _TO_TEAM.search(said.text) is not None else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.message_text import NUMBER
 from pipeline.memory.languages.english import english_words
-from pipeline.text.english_nouns import HELPERS, KIN, PETS, RELATIVES, is_plural
+from pipeline.text.english_nouns import HELPERS, KIN, PARENTS, PETS, RELATIVES, is_plural
 from pipeline.text.english_verbs import BASES, is_third_person, without_clitic, word_set
 
 _BEGIN = re.compile(
@@ -64,12 +64,14 @@ _LIVES_WITH = re.compile(
 
 MIN_RUN_ON_WORDS = 16
 """Words from which a sentence without any stop is several."""
+_MIN_WORDS_OF_STOP = 40
+"""Words of a text without stops, for each that it has."""
 _STOPS = re.compile(r"[,;:!?]|\. ")
 _NEW_CLAUSE = re.compile(
     r"(?<! since)"
     r" (?:(?:(?:and|but|so|also|anyways?|plus|oh|then|basically|alright|well|cos|because|um+|uh+|quick update)(?: "
-    r"yeah)? )+(?=(?:(?:starting|from) \w+ )?(?:i|i'\w+|we|we're|he|she|they|they're|it's|its|there's|the|my|our|dad|"
-    r"mum|mom|tell|call|if|use)\b)|"
+    r"yeah)? )+(?=(?:(?:starting|from) \w+ )?(?:i|i'\w+|we|we're|he|she|they|they're|it's|its|there's|the|my|our|dads?|"
+    r"mums?|moms?|tell|call|if|use)\b)|"
     r"(?<!that )(?<!what )(?<!when )(?<!because )(?<!think )(?<!said )(?<!and )(?<!where )(?<!if )(?<!know )(?=(?:i'm|"
     r"i've|we're|he's|she's|they're) ))",
     re.IGNORECASE,
@@ -136,6 +138,11 @@ _AS_ROLE = re.compile(
     re.IGNORECASE,
 )
 """What somebody is, before their point: `as a vegetarian I struggle to get enough protein`."""
+_WHERE = re.compile(
+    r"\b(?:to|at|in|from) (?P<place>(?:the |my |our )?[\w' -]{3,30}?), where (?P<own>I(?: work|'m working|'ve (?:been "
+    r"working|worked)| study|'m studying|'ve been studying| teach)\b)(?P<rest>[^,;]*?)(?=[,;.!]|$)"
+)
+"""Where somebody works, told in passing: `on my way to the museum, where I work as a guide`."""
 _LONG_AGO = re.compile(r"(?:(?:I|we) (?:\w+ed|was|were|had|used to|went|grew|loved)\b)", re.IGNORECASE)
 
 
@@ -245,10 +252,25 @@ def without_stops(sentence: str) -> list[str]:
     >>> without_stops(said)
     ['so i started at the bakery on monday', 'they pay sixteen an hour', 'i get free bread every day']
     """
-    return [clause for part in _BREAK.split(sentence) for clause in _run_on(part)]
+    return [clause for part in _BREAK.split(_MET.sub(_of_whom, sentence)) for clause in _run_on(part)]
+
+
+_MET = re.compile(
+    r"^(?:I )?(?:just )?(?:called|phoned|rang|texted|visited|met|saw|ran into|(?:spoke|talked) (?:to|with)) "
+    r"(?P<who>(?:my [a-z]+|mum|mom|dad|(?-i:[A-Z])[a-z]+)), (?:he|she)(?P<verb>'s| [a-z]+) (?P<rest>[^,;]+)",
+    re.IGNORECASE,
+)
+
+
+def _of_whom(match: re.Match[str]) -> str:
+    """Return what is told of whom somebody met: `my dad is selling the boat` of `Called Dad, he's selling the boat`."""
+    who = f"my {match['who'].lower()}" if match["who"].lower() in PARENTS else match["who"]
+    return f"{who} {without_clitic(match['verb'], match['rest'])} {match['rest']}\n"
 
 
 _BREAK = re.compile(
+    r"\n|, (?=been \w+ing\b)|, (?=(?:he|she)(?:'s| is) (?:now |already |only |just )?\d)|"
+    r", (?=(?:today|now|next|tomorrow),? [a-z]+ing\b)|"
     r"; (?!(?:no|not|as|since|because)\b)(?=\w+(?: \w+)+)|"
     r", (?=please (?:make|let|call|send|tell|ask)\b)|"
     r", (?:and )?(?:it )?turns out(?: that)? (?=(?:I|I'\w+|my|we|our|she|he)\b)|"
@@ -260,7 +282,8 @@ _BREAK = re.compile(
 
 def _run_on(sentence: str) -> list[str]:
     sentence = _WHO_SAID.sub(r"\g<saw> and the \g<doctor> ", sentence)
-    if sentence.count(" ") < MIN_RUN_ON_WORDS or _STOPS.search(sentence):
+    words = sentence.count(" ")
+    if words < MIN_RUN_ON_WORDS or len(_STOPS.findall(sentence)) * _MIN_WORDS_OF_STOP > words:
         return [sentence]
     if len(_SPOKEN_STOP.findall(sentence)) > 1:
         written = _SPOKEN_STOP.sub(lambda mark: _SPOKEN_MARKS.get(mark["stop"].lower(), "."), sentence)
@@ -298,6 +321,8 @@ def with_asides(sentence: str) -> list[str]:
 
 def _told_of_others(sentence: str, *, is_request: bool) -> Iterator[str]:
     """Yield what a sentence tells of the speaker's people in a relative clause, and the names it gives them."""
+    for where in _WHERE.finditer(sentence):
+        yield f"{where['own']} at {where['place']}{where['rest']}"
     for told in _WHO.finditer(sentence):
         yield f"{told['who']} {without_clitic(told['verb'], told['rest'])} {told['rest'].rstrip()}"
     for named in _NAMED_PERSON.finditer(sentence):

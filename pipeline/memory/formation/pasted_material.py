@@ -18,9 +18,17 @@ _ASKED = (
 _HANDED_OVER = re.compile(
     r"(?!^[ \t]*(?:review|feedback|critique|edit|fix|answer)[ \t]*:[ \t]*\S)"
     rf"(?:{_ASKED}(?:{_TASK})\b[^\n:]{{0,120}}|{_GIVEN}[^\n:.!?]{{0,60}}|"
-    r"^[ \t]*(?:\w+ ){0,2}(?:lyrics|poem|quote|excerpt|transcript|article|essay)[ \t]*):[ \t]*(?=[^\s\u2026]|\n)",
+    r"^[ \t]*(?!(?:\w+ )?(?:voice|audio) )(?:\w+ ){0,2}(?:lyrics|poem|quote|excerpt|transcript|article|"
+    r"essay)[ \t]*):[ \t]*(?=[^\s\u2026]|\n)",
     re.IGNORECASE | re.MULTILINE,
 )
+_HANDED_OVER_ELSEWHERE = re.compile(
+    r"(?:\b(?:\u00fcbersetz|korrigier|tradu|corr[ie]g|vertaal|verbeter|przet\u0142umacz|popraw|dialog|di\u00e1log|gedicht|po[e\u00e8]m|"
+    r"\u043f\u0435\u0440\u0435\u0432\u0435\u0434|\u0438\u0441\u043f\u0440\u0430\u0432|\u00e7evir|d\u00fczelt|\u00f6vers\u00e4tt)\w*|"
+    r"\u7ffb\u8a33|\u7ffb\u8bd1|\u6dfb\u524a|\ubc88\uc5ed)[^\n:\uff1a.?!]{0,60}[:\uff1a](?=\s)",
+    re.IGNORECASE,
+)
+"""The same in other languages: what to translate, to correct or to write."""
 _TASK_ALONE = re.compile(
     rf"{_ASKED}(?:{_TASK})\b[^\n]{{0,60}}\b(?:this|these|following|below|email|text|essay|paragraph|"
     rf"letter|article|code|message|for me)\b[^\n]{{0,60}}\n\s*\n",
@@ -34,7 +42,9 @@ _FORWARDED = re.compile(
 _PRETENCE = (
     r"\b(?:pretend (?:that )?(?:you|i|to be|we)|role[ -]?play|let'?s play|"
     r"imagine (?:that )?(?:i|we)(?:'re|'m| are| am)|(?:in|for) (?:this|the) (?:game|scenario|story)|stay in character|"
-    r"my (?:name|character|role) (?:for|in) this)\b"
+    r"my (?:name|character|role) (?:for|in) this|"
+    r"(?:brainstorm(?:ing)?|ideas?|plot|outline|premise|synopsis|notes|characters?) (?:for|of) (?:my|a|our|the) "
+    r"(?:\w+ )?(?:novel|story|book|screenplay|play|film|game|campaign|musical|comic))\b"
 )
 _IN_ROLE = re.compile(_PRETENCE, re.IGNORECASE)
 _ROLE_PLAY = re.compile(
@@ -46,9 +56,10 @@ _ROLE_PLAY = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(
-    r"\"[^\"\n]{8,2000}\"|\u201c[^\u201d]{8,4000}\u201d|\u00ab[^\u00bb]{8,4000}\u00bb|"
+    r"^\"(?=\S)(?:[^\"\n]+\n){1,12}[^\"\n]*\S\"(?=[\s.,!?]*$)|\"[^\"\n]{8,2000}\"|\u201c[^\u201d]{8,4000}\u201d|\u00ab[^\u00bb]{8,4000}\u00bb|"
     r"\u201e[^\u201c\u201d]{8,4000}[\u201c\u201d]|[\u300c\u300e][^\u300d\u300f]{8,4000}[\u300d\u300f]|"
-    r"(?<![\w])['\u2018](?=[A-Z\u00c0-\u017fa-z])[^'\u2018\n]*?(?:['\u2019]\w{1,2}\b[^'\u2019\n]*?)*['\u2019](?!\w)"
+    r"(?<![\w])['\u2018](?=[A-Z\u00c0-\u017fa-z])[^'\u2018\n]*?(?:['\u2019]\w{1,2}\b[^'\u2019\n]*?)*['\u2019](?!\w)",
+    re.MULTILINE,
 )
 _PROGRAM_OUTPUT = re.compile(
     r"^(?:Traceback \(most recent call last\):(?:\n[ \t][^\n]*)*(?:\n[\w.]+(?::[^\n]*)?$)?|"
@@ -63,6 +74,9 @@ MIN_QUOTED_WORDS = 3
 MAX_TITLE_WORDS = 7
 
 
+_HANDING_OVER = (_HANDED_OVER, _TASK_ALONE, _HANDED_OVER_ELSEWHERE)
+
+
 def blank_pasted(text: str) -> str:
     """Return the message with what it only shows replaced by spaces, so that offsets stay.
 
@@ -70,7 +84,7 @@ def blank_pasted(text: str) -> str:
     'I live in Rome. Translate this:'
     """
     text = _QUOTED.sub(_blank_quotation, _PROGRAM_OUTPUT.sub(_blank, text))
-    ends = [match.end() for pattern in (_HANDED_OVER, _TASK_ALONE) if (match := pattern.search(text)) is not None]
+    ends = [match.end() for pattern in _HANDING_OVER if (match := pattern.search(text)) is not None]
     ends += [match.start() for pattern in (_FORWARDED, _ROLE_PLAY) if (match := pattern.search(text)) is not None]
     if not ends:
         return text
@@ -87,14 +101,15 @@ def begins_role_play(text: str) -> bool:
     return _IN_ROLE.search(text) is not None
 
 
-def ends_role_play(text: str) -> bool:
-    """Return whether a message ends the game: `ok stop`."""
-    return _OUT_OF_ROLE.match(text) is not None
+def blank_end_of_role_play(text: str) -> str | None:
+    """Return a message without the words at its beginning that end the game, `ok stop`; None if it does not end."""
+    match = _OUT_OF_ROLE.match(text)
+    return None if match is None else _NOT_LINE_END.sub(" ", match[0]) + text[match.end() :]
 
 
 _OUT_OF_ROLE = re.compile(
     r"\W*(?:(?:ok(?:ay)?|alright|thanks|haha|lol)\b\W*)*(?:stop|enough|that'?s enough|"
-    r"end (?:of )?(?:the )?(?:game|scene|role|story)|"
+    r"end (?:of )?(?:the )?(?:game|scene|role[ -]?play(?:ing)?|role|story)|"
     r"back to (?:reality|normal|real life)|out of character|let'?s stop)\b",
     re.IGNORECASE,
 )

@@ -25,6 +25,7 @@ from pipeline.memory.grammar.sentence_splitter import join_continued, split_sent
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
 from pipeline.memory.languages.profiles import LanguageProfile, continues, detect_language
+from pipeline.text.calendar_day import titled_day
 from pipeline.text.utterance import TEAM
 from schemas.events import Relation
 
@@ -93,23 +94,34 @@ def iter_facts(
     no speech. `is_synced`: a connector brought it. What a text of others says of "the user" is left out.
     `min_worth`: score from which a clause is worth keeping.
     """
+    title = text.lstrip().partition("\n")[0]
     passages = list(find_passages(text, document_type, is_synced=is_synced))
     names = frozenset(passage.utterance.speaker for passage in passages if passage.utterance.speaker is not None)
     # Where one person speaks to an assistant or two to each other, `she` is who was spoken of in the turn before.
     is_shared = not names or (len(names) == 2 and all(passage.utterance.is_chat for passage in passages))
     language = _language_of(" ".join(passage.utterance.text for passage in passages))
-    shared = Discourse(language=language) if is_shared else None
+    begins_small = _begin_small(passages)
+    shared = Discourse(language=language, begins_small=begins_small) if is_shared else None
     sentences = chain.from_iterable(
         _sentences(
             passage,
-            _speaker_context(passage, names, reference_date, is_date_assumed=is_date_assumed),
-            shared or Discourse(language=language or _language_of(passage.utterance.text)),
+            _speaker_context(passage, names, reference_date, is_date_assumed=is_date_assumed, title=title),
+            shared or Discourse(language=language or _language_of(passage.utterance.text), begins_small=begins_small),
         )
         for passage in passages
     )
     is_own = may_be_users(document_type, is_synced=is_synced)
     facts = _facts_of_sentences(islice(sentences, MAX_SENTENCES_PER_DOCUMENT), min_worth, may_be_users=is_own)
     return islice(deduplicate_facts(facts), MAX_FACTS_PER_DOCUMENT)
+
+
+def _begin_small(passages: Iterable[Passage]) -> bool:
+    """Return whether those who chat begin most of their turns with a small letter."""
+    begins = [passage.utterance.text.lstrip()[:1] for passage in passages if passage.utterance.is_chat]
+    return sum(map(str.islower, begins)) > _MIN_SMALL_SHARE * len(begins)
+
+
+_MIN_SMALL_SHARE = 0.6
 
 
 def _language_of(text: str) -> LanguageProfile | None:
@@ -131,19 +143,26 @@ def deduplicate_facts(facts: Iterable[CandidateFact]) -> Iterator[CandidateFact]
 
 
 def _speaker_context(
-    passage: Passage, participants: frozenset[str], reference_date: date | None, *, is_date_assumed: bool
+    passage: Passage,
+    participants: frozenset[str],
+    reference_date: date | None,
+    *,
+    is_date_assumed: bool,
+    title: str,
 ) -> SpeakerContext:
     """Build the context of an utterance; a date in the text itself is not assumed."""
-    utterance = passage.utterance
-    has_own_date = utterance.said_on is not None
+    utterance, said_on = passage.utterance, passage.utterance.said_on
+    if said_on is None and not utterance.is_chat and utterance.speaker is None and reference_date is not None:
+        said_on = titled_day(utterance.text, reference_date)
+    has_own_date = said_on is not None
     return SpeakerContext(
         utterance.speaker,
         utterance.is_chat,
         participants,
-        utterance.said_on or reference_date,
+        said_on or reference_date,
         is_date_assumed=is_date_assumed and not has_own_date,
         is_speech=passage.is_speech,
-        group=team_of(utterance),
+        group=team_of(utterance, title),
     )
 
 

@@ -231,11 +231,19 @@ def _until_break(tokens: "list[Token]", head: "Token") -> "list[Token]":
         if token.text in ("-", "--", ";", ":", "\u2013", "\u2014") and (token.whitespace_ or token.text == "\u2014"):
             if token.i < head.i:
                 begin = at + 1
-            elif not (token.text == ":" and tokens[at - 1].pos_ in _NAMING and _is_listed(tokens[at + 1 :])):
+            elif token.text != ":" or not _goes_on(tokens[:at], head, tokens[at + 1 :]):
                 end = at
                 break
     aside = {part.i for child in head.children if _is_aside(child, head) for part in child.subtree}
     return [token for token in tokens[begin:end] if token.i not in aside]
+
+
+def _goes_on(before: "list[Token]", head: "Token", after: "list[Token]") -> bool:
+    """Return whether a clause needs what follows its colon: a list, or a result as in `the scan came back: clear`."""
+    is_result = head.lemma_ in ("come", "be") and before[-1].lower_ in ("back", "in")
+    is_result = is_result or any(child.dep_ == "auxpass" for child in head.children)
+    is_address = all(word.pos_ == "PROPN" or word.like_num or word.is_punct for word in after)
+    return is_result or ((is_address or before[-1].pos_ in _NAMING) and _is_listed(after))
 
 
 def _is_listed(words: "list[Token]") -> bool:
@@ -337,7 +345,8 @@ def _tokens(top: "Token", heads: "dict[int, Token]", head: "Token") -> "tuple[To
     others = {
         part.i for other in heads.values() if other is not head and head.is_ancestor(other) for part in other.subtree
     }
-    kept = _without_tail(_until_break([token for token in top.subtree if token.i not in others], head), head)
+    own = sorted((token for token in top.subtree if token.i not in others), key=lambda token: token.i)
+    kept = _without_tail(_until_break(own, head), head)
     while kept and (kept[0].is_punct or kept[0].is_space or kept[0].dep_ in ("intj", "cc") or kept[0].lower_ in _EDGE):
         kept.pop(0)
     while kept and (

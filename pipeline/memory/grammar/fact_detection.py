@@ -97,17 +97,21 @@ _SILENT_TURNS = 2
 class Discourse:
     """Referents of the next sentence: who `he` or `she` is, the place `there`, the same day; and its language.
 
+    `firm`: the person, if it is a firm, so that only `they` means it.
     `pronouns`: those that have meant the person, so that whom `he` meant is no `she`. `speaker`: whose turn it is;
-    `silent_turns`: how many are over in which nobody spoke of the person.
+    `silent_turns`: how many are over in which nobody spoke of the person. `begins_small`: sentences begin with small
+    letters, so that a capital is a name's.
     """
 
     person: str | None = None
     speaker: str | None = None
     silent_turns: int = 0
     pronouns: frozenset[str] = frozenset()
+    firm: str | None = None
     place: str | None = None
     day: date | None = None
     language: LanguageProfile | None = None
+    begins_small: bool = False
 
     def begin_turn(self, speaker: str | None) -> None:
         """Forget a person of whom neither of two speaks any more; between them may be a `that must be tough`."""
@@ -170,7 +174,7 @@ def _with_language(said: SaidSentence, text: str) -> tuple[str, LanguageProfile 
     """Return a sentence and its language, None for English; in doubt it goes on in that of the one before."""
     before = said.discourse.language
     found = detect_language(text, before)
-    if found is None and before is not None and is_doubtful(said.text):
+    if found is None and before is not None and is_doubtful(said.text, before):
         return normalize_message(said.text, said.context, is_speech=False), before
     if found is None or text.count(" ") > 1:
         said.discourse.language = found
@@ -180,7 +184,7 @@ def _with_language(said: SaidSentence, text: str) -> tuple[str, LanguageProfile 
 def _unparsed_facts(said: SaidSentence, text: str, language: LanguageProfile | None) -> list[DetectedFact]:
     said.discourse.begin_turn(said.context.speaker)
     said.discourse.person = said.discourse.person if language is None else None  # nothing is left of `Aww!`
-    return _foreign_fact(said, text, language)
+    return _foreign_facts(said, text, language)
 
 
 def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float) -> list[DetectedFact]:
@@ -234,12 +238,16 @@ def _is_parsable(text: str) -> bool:
     return bool(text) and " " in text and not text.endswith(":") and "://" not in text
 
 
-def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile | None) -> list[DetectedFact]:
+def _foreign_facts(said: SaidSentence, text: str, profile: LanguageProfile | None) -> list[DetectedFact]:
     # The mark of a question is gone from a message that is made ready for the parser.
     if profile is None or _NO_SENTENCE.search(text) or not said.context.is_speech:
         return []
     if QUESTION_MARK.search(said.text) and not _ends_before_question(said.text, text):
         text = profile.before_question(text)
+    return [fact for clause in profile.without_stops(text) for fact in _foreign_fact(said, clause, profile)]
+
+
+def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile) -> list[DetectedFact]:
     stated = profile.without_opening(text).rstrip(_END)
     is_introduction = profile.is_introduction(stated)
     if not (
@@ -250,14 +258,23 @@ def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile | None
             is_note=said.context.is_note,
             is_minutes=said.context.is_group,
             is_message=said.context.is_note and not said.context.is_chat,
+            is_named=said.discourse.begins_small and _begins_with_name(stated, said.context),
         )
     ):
         return []
     said_by = "" if said.context.is_group else f"{said.context.speaker_name}: "
+    parts = profile.statements(stated)
     return [
         DetectedFact(f"{said_by}{part}", is_introduction or is_permanent(part, profile))
-        for part in profile.statements(stated)
+        for part in parts
+        if len(parts) == 1 or profile.hedges.search(part) is None
     ]
+
+
+def _begins_with_name(text: str, context: SpeakerContext) -> bool:
+    """Return whether a sentence begins with a capital, and not with one of those who talk."""
+    first = text.partition(" ")[0]
+    return text[:1].isupper() and text[1:2].islower() and first.strip(",!") not in context.participants
 
 
 def _facts_of(
@@ -276,7 +293,7 @@ def _facts_of(
         if refusal(clause, context, has_antecedent=person is not None) is None:
             value = worth(clause, context)
             if value.score >= min_worth:
-                referents = Referents(context.name_within, person, context.group)
+                referents = Referents(context.name_within, person, context.group, context.addressee)
                 facts.append(_to_fact(clause, context, referents, value, discourse.day))
         _remember_person(clause, context, discourse, is_resolved=is_resolved)
         if discourse.person != before:
@@ -295,6 +312,8 @@ def _facts_of(
 def _agrees(clause: Clause, discourse: Discourse) -> bool:
     """Return whether a clause's pronouns may mean whom was spoken of: `they` more than one, `she` no uncle."""
     person, pronouns = discourse.person, _pronouns(clause)
+    if person is not None and person == discourse.firm:
+        return not pronouns
     words = set((person or "").lower().split())
     is_woman, is_man = words & WOMEN or discourse.pronouns & _SHE, words & MEN or discourse.pronouns & _HE
     if (is_woman and pronouns & _HE) or (is_man and pronouns & _SHE):
@@ -345,13 +364,17 @@ def _needs_antecedent(clause: Clause) -> bool:
     for token in (*clause.subject.subtree, *clause.tokens):
         if token.lower_ in OTHERS and (not named or is_object_of(token, clause.head)):
             return True
-        named = named or token.pos_ in ("NOUN", "PROPN") or is_first(token)
+        is_name = token == clause.subject and token.text[:1].isupper()  # whatever the parser takes it for
+        named = named or is_name or token.pos_ in ("NOUN", "PROPN") or is_first(token)
     return False
 
 
 def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discourse, *, is_resolved: bool) -> None:
     """Keep the only person that a clause names, if they are its subject; forget the earlier one if it names others."""
     subject = clause.subject
+    if subject.ent_type_ == "ORG" and subject.pos_ == "PROPN":
+        discourse.person = discourse.firm = _phrase(subject, context)
+        return
     introduced = next((child for child in clause.head.children if child.dep_ == "attr" and _is_person(child)), None)
     if subject.lower_ in ("it", "this", "that") and introduced is not None:
         discourse.person = _phrase(introduced, context)

@@ -8,7 +8,7 @@ from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_pattern, english_spelling, english_words
 from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
 from pipeline.memory.languages.profiles import detect_language
-from pipeline.text.english_nouns import BODY, HELPERS, KIN, is_plural
+from pipeline.text.english_nouns import BODY, HELPERS, KIN, PARENTS, is_plural
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, third_person, word_set
 
 _OPENING = re.compile(
@@ -20,7 +20,7 @@ _TRAILING = re.compile(
     rf"(?:[\s,.!;-]*(?<![\w'])(?:{english_pattern('trailings')})(?![\w']))+(?=[.!\u2026\s]*$)", re.IGNORECASE
 )
 _TELL_NOBODY = re.compile(english_pattern("told_to_nobody"), re.IGNORECASE)
-_EMOTICONS = re.compile(r"\s+(?:[:;]['-]?[()DPp/|]+|<3|xD|XD)(?=\s|$)")
+_EMOTICONS = re.compile(r"\s+(?:[:;]['-]?[()DPp/|oO3]+|<3|xD|XD)(?=\s|$)")
 _MID_EMOTICONS = re.compile(rf"(?<=\w){_EMOTICONS.pattern}(?=\s\w)")
 _LAUGHTER = re.compile(r",? (?:lol|lmao|haha\w*|hehe|btw|by the way|tbh|ngl)(?=[ ,.!]|$)", re.IGNORECASE)
 _LAUGHS = re.compile(
@@ -36,7 +36,7 @@ _WEEKDAYS = {name[:3]: name for name in ("monday", "tuesday", "wednesday", "thur
 _STATES = english_pattern("states")
 _PREDICATE = (
     rf"(?:(?:{_STATES})(?=$|[,.;!]| (?:to|of|with|in|and|but|now|again|since|so|too|because|from|about)\b)|an?|the|in|"
-    r"on|at|not|now|just|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|pregnant|(?:off|"
+    r"on|at|not|now|just|only|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|pregnant|(?:off|"
     r"over)(?=$|[,.;!])|(?!wedding|meeting|painting|building|evening|morning)\w{2,}ing (?:an?|the|my|our|to|in|for|on|"
     r"up|too|with|from|back|soon|next|at)|\w{2,}ing$)(?!\w)"
 )
@@ -80,6 +80,12 @@ _SPELLING: tuple[_Spelling, ...] = (
         for hint, pattern, written in (
             ("last ", r"\b(last|next|this|on) (mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b", _weekday),
             ("in", r"\b[a-z]{3,}in'?(?= )", _gerund),
+            (" levels", r"\ba levels\b", "A-levels"),
+            (
+                "s ",
+                r"(?<=\b(?:mum|mom|dad|nan|son))s (?=[a-z]+ (?:[a-z]+ )?(?:is|was|has|had|got|starts|moved)\b)",
+                "'s ",
+            ),
             ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]|\d+\b(?!\.)))", _i_am),
             (
                 "'s ",
@@ -153,7 +159,9 @@ _FINITE = re.compile(
 
 _OWNED = re.compile(r"\b(?:my|our|his|her|their) [\w-]+'s [\w-]+")
 """Something of somebody of the writer's, whose `'s` is no verb."""
-_GOING = re.compile(r"going (?:on|to(?! be\b)|back|for|away|home|up|down|out|by)\b")
+_GOING = re.compile(
+    r"going (?:freelance|part-time|full-time|vegan|vegetarian|solo|on|to(?! be\b)|back|for|away|home|up|down|out|by)\b"
+)
 _OCCASION = re.compile(
     r"^(?:(?:my|our) )?(?P<what>(?:\w+ )?(?:dinner|lunch|breakfast|brunch|drinks|coffee|meeting|interview|appointment|"
     r"exam|check-?up|surgery|party|rehearsal|viewing)) (?=(?:with|at|on|for|next|tomorrow|this|tonight)\b)(?!.*\b(?:is|"
@@ -263,6 +271,16 @@ _NONE_OF_US = re.compile(
 _SOME_OF = re.compile(
     rf"^(?P<some>(?:one|two|both|all|none) of )the (?={'|'.join(sorted(filter(is_plural, KIN)))}\b)", re.IGNORECASE
 )
+_HAS_NO_VERB = re.compile(
+    rf"^(?P<many>no|{NUMBER})(?= (?:[a-z]+ )?(?:kids?|children|dogs?|cats?|pets|siblings|brothers?|"
+    r"sisters?|sons?|daughters?)(?:(?:,| and) (?:no|a|an|[a-z\d]+) (?:[a-z]+ )?[a-z]+)*[.!]*$)",
+    re.IGNORECASE,
+)
+"""Whom somebody has, without a verb: `no kids, two dogs`."""
+_WEEKS = re.compile(
+    r"^(?P<am>(?:I'm|I am) (?:now )?\d{1,2} weeks)(?=$|[,.;!]| (?:and|so|now|today|already)\b)", re.IGNORECASE
+)
+"""How far a pregnancy is."""
 _DAY_FIRST = re.compile(
     r"^(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)days?)(?=,? (?:I|I'm|we|we're|my|our) )", re.IGNORECASE
 )
@@ -302,8 +320,10 @@ _STATE_ALONE = re.compile(
     r"back on the \d+(?:st|nd|rd|th)?(?=$|[,.;!]| of\b)|"
     r"(?:down|up) to \d)|"
     r"still (?:an?|at|in|with|on|living|working|studying) [a-z]+\b(?<!at it)|"
-    r"no longer (?:on|in|at|with|an?|[a-z]{3,}ing)\b|(?:back )?(?:on|off) (?!(?:sale|offer|display|show|hold|time|"
-    r"top|average|air|stage|track|the|that|this|an?)\b)(?:[a-z]+ ){1,3}?(?:until|since|for|again|this|next)\b)\w",
+    r"no longer (?:on|in|at|with|an?|[a-z]{3,}ing)\b|(?:still |now )?blocked (?:on|by)\b|"
+    r"out (?:sick|ill|on|until)\b(?!.*\byesterday)|"
+    r"(?:back )?(?:on|off) (?!(?:sale|offer|display|show|hold|time|"
+    r"top|average|air|stage|track|the|that|this|an?)\b)(?:[a-z]+ ){1,3}?(?:until|since|for|from|again|this|next)\b)\w",
     re.IGNORECASE,
 )
 """States whose speaker is left out: `still a nurse`, `no longer on keto`, `on antibiotics until Friday`."""
@@ -410,6 +430,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _STATE_ALONE.sub(
         lambda match: f"I'm {match[0].lower()}", _TOLD.sub(lambda told: "I have " if told["it"] else "", text)
     )
+    text = _WEEKS.sub(r"\g<am> pregnant", _HAS_NO_VERB.sub(_has, text))
     text = _RECURRING.sub(_recurring, _ABOUT_ME.sub(r"I'm \g<age>", text))
     text = _DOSE.sub(r"I take \g<what> ", text)
     text = _SPELLED_AGE.sub(r"I'm \g<age> years old", text)
@@ -462,6 +483,10 @@ def _moved(match: re.Match[str]) -> str:
 def _none_of_us(match: re.Match[str]) -> str:
     base = next((base for base in BASES if match["verb"].lower() in (base, third_person(base))), None)
     return match[0] if base is None else f"we don't {base}"
+
+
+def _has(match: re.Match[str]) -> str:
+    return f"I have {match['many'].lower()}"
 
 
 def _own_code(match: re.Match[str]) -> str:
@@ -558,7 +583,17 @@ def _without_vocative(text: str, context: SpeakerContext) -> str:
         name = match["name"]
         return "" if any(who.lower().startswith(name.lower()) for who in context.participants) else match[0]
 
-    return _VOCATIVE_LAST.sub(called, _VOCATIVE_FIRST.sub(called, text)) if context.participants else text
+    if not context.participants:
+        return text
+    text = _VOCATIVE_LAST.sub(called, _VOCATIVE_FIRST.sub(called, text))
+    before, _, last = text.rstrip(".!").rpartition(" ")
+    is_parent = last.lower() in PARENTS and last.capitalize() in context.participants
+    return before if is_parent and before and before.rpartition(" ")[2].lower() not in _BEFORE_PARENT else text
+
+
+_BEFORE_PARENT = word_set(
+    "my your his her their our a an the for with and to of by from at on is was 's i'm about like"
+)
 
 
 def restore_subject(text: str) -> str:

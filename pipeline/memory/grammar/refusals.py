@@ -7,6 +7,7 @@ from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, is_firs
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import HUMAN, OPINION_VERBS, UNNAMED_SUBJECTS
 from pipeline.memory.languages.english import english_words
+from pipeline.text.english_nouns import KIN
 from pipeline.text.english_verbs import word_set
 
 if TYPE_CHECKING:
@@ -32,7 +33,12 @@ _ALL_OTHERS = frozenset({"everyone", "everybody", "nobody"})
 def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) -> str | None:
     """Return why a clause can be no memory; None if it can."""
     said = (*clause.subject.subtree, *clause.tokens)
-    words = {token.lower_ for token in said if not (token.dep_ == "advmod" and token.head.like_num)}
+    theirs = clause.subject if context.addressee is not None else None  # `your brother`, where two talk
+    words = {
+        token.lower_
+        for token in said
+        if not ((token.dep_ == "advmod" and token.head.like_num) or is_addressees_kin(token, theirs))
+    }
     spoken = sum(token.is_alpha or token.like_num for token in clause.tokens)
     if not 1 <= spoken <= MAX_WORDS:
         return "length"
@@ -55,6 +61,12 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
     if (unnamed := dangling(clause, has_antecedent=has_antecedent)) is not None:
         return f"{unnamed.text!r} is not named"
     return "its writer is not named" if not context.is_speech and any(map(is_first, clause.tokens)) else None
+
+
+def is_addressees_kin(token: "Token", subject: "Token | None") -> bool:
+    """Return whether a word is the `your` of a subject that is a relative or friend: `your brother`."""
+    is_owner = token.lower_ == "your" and token.head == subject
+    return is_owner and subject is not None and subject.lemma_.lower() in KIN
 
 
 def _is_reciprocal(token: "Token") -> bool:
@@ -209,6 +221,8 @@ def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
         word = token.lower_
         if word in ("later", "earlier") and token.i and token.nbor(-1).lemma_ in _TIMES:
             return token  # `two weekends later`
+        if word == "that" and token.dep_ == "det" and _is_time_told_before(token.head):
+            return token
         if word in OTHERS:
             if _is_somebody_else(token, clause.subject) if has_antecedent else not _has_own_antecedent(token, clause):
                 return token
@@ -224,6 +238,11 @@ def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
                 continue
             return token
     return None
+
+
+def _is_time_told_before(time: "Token") -> bool:
+    """Return whether a time is one that was spoken of: `I'm off that week`, not `that same day`."""
+    return time.lemma_ in _TIMES and not any(child.dep_ in ("relcl", "prep", "amod") for child in time.children)
 
 
 def _is_somebody_else(token: "Token", subject: "Token") -> bool:
@@ -258,8 +277,8 @@ def _stands_alone(token: "Token") -> bool:
 
 
 def is_object_of(token: "Token", verb: "Token") -> bool:
-    """Return whether a pronoun is the object of a verb: `him`, `her`, `them`."""
-    return token.lower_ in ("him", "her", "them") and token.dep_ in ("dobj", "dative") and token.head == verb
+    """Return whether a pronoun is the object of a verb: `him`, `her`, `them`, `it`."""
+    return token.lower_ in ("him", "her", "them", "it") and token.dep_ in ("dobj", "dative") and token.head == verb
 
 
 def _has_own_antecedent(token: "Token", clause: Clause, *, thing: bool = False) -> bool:

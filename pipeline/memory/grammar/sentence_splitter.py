@@ -162,10 +162,20 @@ def _split(text: str, start: int, end: int) -> Iterator[Sentence]:
 def _sentence(text: str, start: int, end: int) -> Iterator[Sentence]:
     raw = text[start:end]
     stripped = raw.strip()
-    if not stripped or len(stripped) > MAX_SENTENCE_CHARS:
+    if not stripped or (len(stripped) > MAX_SENTENCE_CHARS and not _is_dictated(stripped)):
         return
     start += len(raw) - len(raw.lstrip())
     yield Sentence(_plain_text(stripped), start, start + len(stripped))
+
+
+def _is_dictated(text: str) -> bool:
+    """Return whether a long text without stops is somebody's talk, and no list or table: hardly a sign among words."""
+    return len(text) <= MAX_DICTATED_CHARS and len(_SIGN.findall(text)) * _CHARS_OF_SIGN < len(text)
+
+
+MAX_DICTATED_CHARS = 3000
+_SIGN = re.compile(r"[^\w\s'\u2019]|\d|\n|\b[A-Z]")
+_CHARS_OF_SIGN = 100
 
 
 def _plain_text(text: str) -> str:

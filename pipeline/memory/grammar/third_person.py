@@ -42,11 +42,15 @@ _BEFORE_MARK = re.compile(r" (?=[,;:!?])")
 
 @dataclass(frozen=True, slots=True)
 class Referents:
-    """Names that replace pronouns: the speaker's for the first person, `other` for he, she and they, `group` for we."""
+    """Names that replace pronouns: the speaker's for the first person, `other` for he, she and they, `group` for we.
+
+    `addressee`: whose `your brother` is.
+    """
 
     speaker: str
     other: str | None = None
     group: str | None = None
+    addressee: str | None = None
 
 
 def render_clause(clause: Clause, referents: Referents) -> str:
@@ -95,6 +99,8 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
         return ""
     if (own := _own_kin(token, referents)) is not None:
         return own
+    if word == "your" and referents.addressee is not None:
+        return f"{referents.addressee}'s"
     if word in _SHARES and token.i + 1 < len(token.doc) and token.nbor().lower_ in _POSSESSIVE:
         return f"{token.text} of"
     if word in _POINTING and token.dep_ == "det" and not token.ent_type_ and not _is_time(token.head):

@@ -24,7 +24,7 @@ _LIKING = frozenset({"like", "love", "enjoy"})
 _INTENDING = english_words("intending_verbs")
 _NAMES = frozenset({"PERSON", "ORG", "GPE", "LOC", "FAC", "PRODUCT", "EVENT", "WORK_OF_ART", "NORP", "LANGUAGE"})
 _QUANTITIES = frozenset({"DATE", "TIME", "CARDINAL", "MONEY", "QUANTITY", "ORDINAL", "PERCENT"})
-_BOUNDS = word_set("begin start end finish open close")
+_BOUNDS = word_set("begin start end finish open close run expire lapse renew last")
 _POSSIBLE = frozenset({"can", "could", "'ll", "will"})
 _LONG = 25
 """Words from which a clause is long."""
@@ -248,19 +248,28 @@ def _cannot_stand(head: "Token") -> bool:
 def _is_over(clause: Clause) -> bool:
     """Return whether something is over: `the trip is off`, `the rash is gone`."""
     head = clause.head
+    if head.lemma_ in _ENDING and head.tag_ in ("VBD", "VBN") and _is_bare(clause) and _is_of_speaker(clause.subject):
+        return True
     if head.lower_ == "gone" and any(child.lemma_ == "be" for child in auxiliaries(head)):
         return True
     said = [child for child in head.children if head.lemma_ == "be" and child.dep_ in ("advmod", "prep", "prt")]
     return any(word.lower_ in ("off", "over", "gone") and word == clause.tokens[-1] for word in said)
 
 
+_ENDING = word_set("expire lapse break die end close")
+"""What may become of a thing: `my licence expired`."""
+
+
 def _has_new_value(head: "Token") -> bool:
     """Return whether something was changed to a number or time: `my meeting got pushed to 11:30`."""
-    is_passive = any(child.dep_ == "auxpass" for child in head.children)
-    ends = [child for child in head.children if child.dep_ == "prep" and child.lower_ in ("to", "until")]
-    return is_passive and any(
-        part.tag_ == "CD" or part.ent_type_ in _QUANTITIES for end in ends for part in end.subtree
-    )
+    is_set = head.lemma_ in _SETTING and any(child.dep_ == "dobj" for child in head.children)
+    is_set = is_set or any(child.dep_ == "auxpass" for child in head.children)
+    near = [part for child in head.children for part in (child, *child.children)]
+    ends = [part for part in near if part.dep_ == "prep" and part.lower_ in ("to", "until")]
+    return is_set and any(part.tag_ == "CD" or part.ent_type_ in _QUANTITIES for end in ends for part in end.subtree)
+
+
+_SETTING = frozenset({"put", "raise", "increase", "lower", "reduce", "bump", "extend", "cut"})
 
 
 def _is_habit(clause: Clause) -> bool:
@@ -286,7 +295,8 @@ def _is_denied_alone(clause: Clause) -> bool:
     head, subject = clause.head, clause.subject
     is_denied = any(child.dep_ == "neg" for child in head.children) and head.tag_ == "VB"
     is_past = any(helper.tag_ == "VBD" for helper in auxiliaries(head))
-    return is_denied and not is_past and _is_bare(clause) and (is_first(subject) or _is_of_speaker(subject))
+    is_known = is_first(subject) or _is_of_speaker(subject) or subject.lower_ in OTHERS
+    return is_denied and not is_past and _is_bare(clause) and is_known
 
 
 def _is_of_speaker(subject: "Token") -> bool:
@@ -305,9 +315,11 @@ _GENERIC = english_words("generic_nouns")
 def _light_verb_score(head: "Token", objects: "list[Token]") -> tuple[float, str]:
     """Score have, get, make and the like by what is had."""
     lemma = head.lemma_.lower()
+    if lemma == "get" and any(part.lower_ in _OF_THE_MOMENT for child in head.rights for part in child.rights):
+        return -1.0, "what somebody does at the moment"
     if not objects:
         is_dose = lemma == "take" and any(part.like_num for child in head.rights for part in child.subtree)
-        return (1.0 if lemma == "get" or is_dose else -1.0), lemma
+        return (1.0 if lemma == "get" or is_dose else -2.0 if lemma == "have" else -1.0), lemma
     if _is_generic(objects[0]):
         return -1.0, f"{lemma} {objects[0].lemma_}"
     if lemma == "take" and objects[0].lemma_.lower() == "place":

@@ -26,7 +26,16 @@ from pipeline.memory.languages.english import english_words
 from pipeline.text.analyzer import detect_language as text_language
 from pipeline.text.analyzer import words as folded_words
 from pipeline.text.english_verbs import BASES, is_finite, is_third_person, word_set
-from pipeline.text.statement_words import has_change_word, relative_in_subject, says_number, says_time, tells_of_own
+from pipeline.text.statement_words import (
+    has_change_word,
+    relative_in_subject,
+    says_date,
+    says_number,
+    says_time,
+    tells_of_own,
+    told_relations,
+)
+from pipeline.text.stopwords import stopwords
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 6, 300
 """Characters of a sentence."""
@@ -42,9 +51,16 @@ _UNSURE = word_set("am min mit mi mine vi ho io eu ma ja me con no or")
 _SHARED = word_set("i in a me no or am as do so at on")
 """Words of English that others have too."""
 _CODES = {"german": "de", "french": "fr", "spanish": "es"}
+_WITH_STOPWORDS = {
+    "ar": "arabic", "cs": "czech", "de": "german", "el": "greek", "es": "spanish", "fr": "french", "hi": "hindi",
+    "it": "italian", "nl": "dutch", "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian",
+    "sv": "swedish", "tr": "turkish",
+}  # fmt: skip
 _PROFILED = frozenset({"english", "catalan", *_CODES})
 QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf|\u304b\\W*$")
 _DIGITS = re.compile(r"\d+")
+_LATIN_CODES = frozenset({"cs", "it", "nl", "pl", "pt", "ro", "sv", "tr", "vi"})
+_OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u2e80-\uffdc]")
 _COLON = re.compile("[:\uff1a]\\s*$")
 _FIGURE = re.compile(r"\d\d|\d\.? ?[^\W\d]{2,}")
 """A number of something, as opposed to the number of a room."""
@@ -80,6 +96,7 @@ _MIN_CJK_TRAIT_CHARS = 3
 _MIN_GREETING_CHARS = 4
 """Letters of an opening that is of one language only: `hoi, `, not `a `."""
 _ENGLISH_I = re.compile(r"\bI['\u2019](?:m|ve|ll|d)\b")
+_MAY_BE_I = re.compile(r"\bI (?=[a-z])")
 _IS_SOMEBODY = re.compile(r"\w+ (?:is|was) (?:a|an|the|my|our) ")
 """What an English statement says of a name that is a word of questions elsewhere."""
 _END = " .!\u3002\uff01\u2026\u0964"
@@ -93,6 +110,9 @@ _LINKED = re.compile("(?:\u304c|\u3051\u3069|\u306e\u3067|\u304b\u3089)$")
 """What joins a Japanese statement to a question."""
 _POLITE = "und|e|et|y|en|i|och|a|bitte|por favor|per favore|s'il te pla\u00eet|stp|prosz\u0119|pros\u00edm"
 """What stands before an order."""
+_MIN_WORDS_WITHOUT_STOP = 16
+_MAX_TOPIC_CHARS = 4
+"""Letters of a word that stands before its sentence."""
 _MAX_QUESTION_SPACES = 3
 """Spaces in a question of few words behind a comma: `mi hija cumple 15, ideas?`."""
 
@@ -102,6 +122,7 @@ class LanguageProfile:
     """Patterns of personal, stating and permanent sentences, and the words that join a sentence to others."""
 
     common_words: frozenset[str]
+    stopwords: frozenset[str]
     own: re.Pattern[str]
     hedges: re.Pattern[str]
     asks: re.Pattern[str]
@@ -118,6 +139,9 @@ class LanguageProfile:
         ['Ich bin Karl, 34', 'Koch in Graz', 'habe zwei Kinder']
         """
         first, *rest = _BETWEEN.split(text)
+        is_topic = " " not in first and len(first) <= _MAX_TOPIC_CHARS and first.lower() != first.upper()
+        if rest and is_topic:  # `Moi, je chante`
+            first, rest = f"{first}{rest[0]}{rest[1]}", rest[2:]
         found = [first]
         is_introduction = self.is_introduction(text)
         for separator, part in zip(rest[::2], rest[1::2], strict=True):
@@ -131,6 +155,25 @@ class LanguageProfile:
             else:
                 found[-1] += separator + part
         return found
+
+    def without_stops(self, text: str) -> list[str]:
+        """Split what somebody talks without stops before each joining word after which they speak of themselves.
+
+        >>> said = "j'ai eu mon permis hier au troisième essai et du coup je cherche une petite voiture pas chère"
+        >>> detect_language(said).without_stops(said)
+        ["j'ai eu mon permis hier au troisième essai", 'et du coup je cherche une petite voiture pas chère']
+        """
+        if text.count(" ") < _MIN_WORDS_WITHOUT_STOP or _COMMAS.search(text):
+            return [text]
+        parts, begin, at = [], 0, text.find(" ")
+        while at >= 0:
+            joined = self.openings.match(text[at + 1 :])
+            is_whole = _count_words(text[begin:at]) >= _MIN_TOLD_WORDS
+            if is_whole and joined is not None and self.own.match(text[at + 1 + joined.end() :]) is not None:
+                parts.append(text[begin:at])
+                begin = at + 1
+            at = text.find(" ", at + 1 + (joined.end() if joined is not None else 0))
+        return [*parts, text[begin:]]
 
     def before_question(self, text: str) -> str:
         """Return what a question says before it asks; empty if it says nothing.
@@ -161,7 +204,8 @@ class LanguageProfile:
 
     def _stands_alone(self, part: str) -> bool:
         is_about_speaker = self.lasting.search(part) is not None and self._names_speaker(part)
-        return is_about_speaker and self.points.search(part) is None
+        is_whole = self.points.search(part) is None and words_of_all("continues").match(part) is None
+        return is_about_speaker and is_whole
 
     def _has_own_subject(self, part: str) -> bool:
         """Return whether a part begins with a word for the speaker, not with a verb: `ich wohne`, not `wohne`."""
@@ -235,20 +279,26 @@ def _told_by_words(text: str, words: list[str], expected: LanguageProfile | None
     ):
         return _other(text, expected)  # `wat is de beste bakker in Gent`
     is_foreign = is_accented or _names_speaker(best, text)
-    return best if common > english or (0 < common == english and is_foreign) else None
+    is_told = is_foreign or best.common_words.intersection(words) != {"no"}  # `no sugar, day 12` is not
+    return best if (common > english and is_told) or (0 < common == english and is_foreign) else None
 
 
-def is_doubtful(text: str) -> bool:
+def is_doubtful(text: str, expected: LanguageProfile | None = None) -> bool:
     """Return whether a text has hardly a word by which it is English: `koffie is op`.
+
+    `expected`: the language of the sentences before it, whose words tell nothing.
 
     >>> is_doubtful("koffie is op"), is_doubtful("coffee is for us"), is_doubtful("vi bor i ett hus in Lund")
     (True, False, True)
     """
+    is_english = _MAY_BE_I.search(text) is not None  # `I go by Sam` has three words of Polish
+    shared = _SHARED if expected is None or is_english else _SHARED | expected.stopwords
     words = [word.lower() for word in _WORD.findall(text)]
-    others = [word for word in words if word not in _ENGLISH]
-    english = sum(word in _ENGLISH - _SHARED for word in words)
+    others = [word for word in words if word not in _ENGLISH | shared]
+    english = sum(word in _ENGLISH - shared for word in words)
     is_verbal = any(is_finite(word) or word in BASES for word in others)
-    return not is_verbal and (len(words) - len(others) <= 1 or english == 0)
+    known = sum(word in _ENGLISH for word in words)
+    return not is_verbal and (known <= 1 or english == 0)
 
 
 def asks_elsewhere(text: str) -> bool:
@@ -268,15 +318,17 @@ def _likelihood(profile: LanguageProfile, words: Iterable[str], text: str) -> tu
 def _other(text: str, expected: LanguageProfile | None) -> LanguageProfile:
     """Return the profile in whose language a text says or asks most of its speaker, and hedges least."""
     plain = text.rstrip(_END)
+    words = {word.lower() for word in _WORD.findall(text)}
 
     def likelihood(profile: LanguageProfile) -> tuple[int, int, int, bool]:
-        said = len(profile.own.findall(plain)) + len(profile.asks.findall(plain))
+        said = len(profile.own.findall(plain)) + len(profile.asks.findall(plain)) + len(words & profile.stopwords)
         opening = profile.openings.match(plain)
         said += 2 * (opening is not None and len(opening[0]) >= _MIN_GREETING_CHARS)
         doubts, lasts = len(profile.hedges.findall(plain)), len(profile.lasting.findall(plain))
         return said, -doubts, lasts, profile is expected
 
-    return max((_profiles()[code] for code in _other_codes()), key=likelihood)
+    is_latin = _OTHER_SCRIPT.search(text) is None
+    return max((_profiles()[code] for code in _other_codes() if (code in _LATIN_CODES) == is_latin), key=likelihood)
 
 
 def _common(profile: LanguageProfile, words: Iterable[str]) -> int:
@@ -289,25 +341,87 @@ def _names_speaker(profile: LanguageProfile, text: str) -> bool:
 
 
 def states_personal_fact(
-    text: str, profile: LanguageProfile, *, is_note: bool, is_minutes: bool = False, is_message: bool = False
+    text: str,
+    profile: LanguageProfile,
+    *,
+    is_note: bool,
+    is_minutes: bool = False,
+    is_message: bool = False,
+    is_named: bool = False,
 ) -> bool:
     """Return whether a non-English sentence states something about its speaker, or in a note what has changed.
 
-    In minutes and in a message to nobody else also what has a time, a number, a rule or a name.
+    In minutes and in a message to nobody else also what has a time, a number, a rule or a name. `is_named`: it is
+    known to begin with a name.
     """
     plain = text.rstrip(_END)
     least = MIN_SENTENCE_CHARS if plain.isascii() else _MIN_CJK_SENTENCE_CHARS
     if not least <= len(plain) <= MAX_SENTENCE_CHARS or _COLON.search(plain):
         return False
-    if QUESTION_MARK.search(plain) or profile.asks.search(plain):
+    if QUESTION_MARK.search(plain) or profile.asks.search(plain) or _SAYS.search(plain):
         return False
     is_own = profile.own.search(plain) is not None
     is_noted = tells_of_own(plain) or (is_note and (has_change_word(plain) or _names_own(plain)))
     has_names = is_minutes and profile is not _profiles()["de"] and _NAME_WITHIN.search(plain) is not None
     is_noted = is_noted or has_names or (is_minutes and _is_worth_minutes(plain))
     is_noted = is_noted or (is_message and _is_worth_minutes(_OF_SPEAKING.sub("", plain)))
+    words = _count_words(plain)
+    is_noted = is_noted or (not is_note and says_date(plain) and words >= _MIN_TOLD_WORDS)
     is_noted = is_noted and _OF_SOMEBODY.match(plain) is None
-    return (is_own or is_noted) and profile.hedges.search(plain) is None
+    is_noted = is_noted or (is_named and (words > _MIN_TOLD_WORDS or _tells_change(plain, profile)))
+    is_told = is_note or (_tells_something(plain, profile) and not _is_half_said(plain, profile))
+    return (is_own or is_noted) and is_told and profile.hedges.search(plain) is None
+
+
+def _tells_change(text: str, profile: LanguageProfile) -> bool:
+    """Return whether it says what lasts, has changed or is planned, or a time or number."""
+    text = _OF_SPEAKING.sub("", text)
+    return (
+        profile.lasting.search(text) is not None
+        or profile.home.search(text) is not None
+        or has_change_word(text)
+        or says_time(text)
+        or says_number(text)
+        or any(words_of_all(kind).search(text) for kind in _CHANGES)
+    )
+
+
+_CHANGES = ("job", "ended", "moved", "altered", "begun", "planned")
+
+
+def _tells_something(text: str, profile: LanguageProfile) -> bool:
+    """Return whether a remark among people is more than a reaction: by its length, whom it names, or a change."""
+    is_long = _count_words(text) >= _MIN_TOLD_WORDS or _HAN_NOUN.search(_OF_SPEAKING.sub("", text)) is not None
+    return is_long or told_relations(text) != frozenset() or _tells_change(text, profile)
+
+
+def _count_words(text: str) -> int:
+    """Return how many words a text has, as if it were written in letters with spaces."""
+    return len(_WORD.findall(text)) + len(_UNSPACED.findall(text)) // _CHARS_OF_WORD + len(_HANGUL.findall(text)) // 2
+
+
+def _is_half_said(text: str, profile: LanguageProfile) -> bool:
+    """Return whether a remark is about what was named before: `los dejé hace un mes`, `vou, dia 3`."""
+    pointing = profile.points.match(text)
+    first, comma, rest = text.partition(",")
+    is_answer = comma != "" and " " not in first and profile.own.search(rest) is None and profile.own.search(first)
+    return bool(is_answer) or (pointing is not None and profile.own.match(text[pointing.end() :].lstrip()) is not None)
+
+
+_SAYS = re.compile(
+    r"\b(?:sagte?n?|meinte?|schrieb|dit|disait|dice|dijo|dec\u00eda|disse|diz|diceva|zegt|zei|schreef|m\u00f3wi\w*|s\u00e4ger|sa|"
+    r"diyor|dedi|\u0433\u043e\u0432\u043e\u0440\u0438\u0442|\u0441\u043a\u0430\u0437\u0430\u043b\u0430?)\b[^:]{0,20}: "
+)
+"""What somebody else said, after a colon."""
+_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff]")
+_CHARS_OF_WORD = 3
+"""Characters that count as a word in scripts without spaces."""
+_HAN_NOUN = re.compile("[\u4e00-\u9fff]{4}|[\u4e00-\u9fff]{2}(?=[^\u4e00-\u9fff]*[\u3040-\u30ff])")
+"""A noun of Japanese, or enough of Chinese to hold one."""
+_HANGUL = re.compile("[\uac00-\ud7af]+")
+"""A word of Korean, which holds what others say in two."""
+_MIN_TOLD_WORDS = 4
+"""Words of a remark from which it tells something."""
 
 
 def _is_worth_minutes(text: str) -> bool:
@@ -376,14 +490,18 @@ def _other_codes() -> list[str]:
 def _profiles() -> dict[str, LanguageProfile]:
     """Return the languages by their codes, and the others together as `other`."""
     tables = _tables()
-    every = {code: _profile([table]) for code, table in tables.items()}
-    return every | {"other": _profile([tables[code] for code in _other_codes()])}
+    every = {
+        code: _profile([table], stopwords(_WITH_STOPWORDS[code]) if code in _WITH_STOPWORDS else frozenset())
+        for code, table in tables.items()
+    }
+    return every | {"other": _profile([tables[code] for code in _other_codes()], frozenset())}
 
 
-def _profile(tables: list[dict[str, list[str]]]) -> LanguageProfile:
+def _profile(tables: list[dict[str, list[str]]], language_stopwords: frozenset[str]) -> LanguageProfile:
     common = " ".join(str(table.get("common", "")) for table in tables)
     return LanguageProfile(
         word_set(common),
+        language_stopwords,
         _pattern(tables, "own"),
         _pattern(tables, "hedges"),
         _pattern(tables, "asks"),

@@ -94,3 +94,29 @@ def test_a_message_after_a_game_is_the_users_again() -> None:
 )
 def test_a_state_keeps_what_belongs_to_it(message: str, fact: str) -> None:
     assert [each.text for each in extract_facts(message, MONDAY)] == [fact]
+
+
+@pytest.mark.parametrize(
+    ("message", "facts"),
+    [
+        ("Called Dad, he's selling the boat, says he is tired.", ["User's dad is selling the boat"]),
+        ("2 adults, plus my nephew on Sundays, he's 9", ["User's nephew is 9"]),
+        ("it hangs at the museum, where I work as a guide.", ["User works at the museum as a guide"]),
+        (
+            "We're trying for a baby, been trying for 14 months.",
+            ["User is trying for a baby", "User has been trying for 14 months"],
+        ),
+        ("The scan came back: damp in the back wall.", ["The scan came back: damp in the back wall"]),
+        (
+            "My licence expired. My contract runs until 2028.",
+            ["User's licence expired", "User's contract runs until 2028"],
+        ),
+        ("No kids, two dogs.", ["User has no kids, two dogs"]),
+        ("No sugar, day 12.", []),
+        ("I'm 31 weeks so no sleep", ["User is 31 weeks pregnant"]),
+        ("My landlord put the rent up to 1450.", ["User's landlord put the rent up to 1450"]),
+        ("I just got off the phone with the school.", []),
+    ],
+)
+def test_short_tellings_are_read_as_meant(message: str, facts: list[str]) -> None:
+    assert [fact.text for fact in extract_facts(message, MONDAY)] == facts

@@ -313,3 +313,31 @@ def test_an_invoice_or_a_job_offer_says_nothing_of_who_pastes_it(pasted: str) ->
 def test_the_title_of_a_retrospective_is_no_fact_and_its_we_is_the_team() -> None:
     notes = "Retro notes, sprint 44\nMira writes the runbook by Friday; we rotate the pager weekly from now on"
     assert texts(notes) == ["Mira writes the runbook by Friday", "The team rotates the pager weekly from now on"]
+
+
+def test_the_lines_of_a_song_in_quotation_marks_are_nobodys() -> None:
+    assert not texts('leia a letra:\n"meu pai era pescador,\nhoje moro na cidade\ne vivo só de amor."')
+
+
+def test_a_transcript_of_a_voice_note_is_its_speakers() -> None:
+    assert texts("voice note transcript: I moved to Leeds in May") == ["User moved to Leeds in May"]
+
+
+def test_a_long_talk_without_stops_is_read_clause_by_clause() -> None:
+    talk = "so i was going on and on about the weather and the bus and the neighbours " * 8
+    assert "User moved to leeds in May" in texts(f"{talk} and i moved to leeds in may and i like it there")
+
+
+def test_the_first_line_of_a_journal_says_its_day() -> None:
+    written = "Journal, 3 Nov.\n\nStarted at the bakery today. Tomorrow I see the dentist."
+    found = [fact.text for fact in extract_facts(written, date(2026, 11, 27), is_date_assumed=True)]
+    assert found == ["User started at the bakery on 3 November 2026", "User sees the dentist on 4 November 2026"]
+
+
+def test_release_notes_are_not_of_whoever_pastes_them() -> None:
+    assert not texts("Release notes 4.2: We fixed a crash. We moved our servers to Frankfurt.")
+
+
+def test_notes_of_a_case_may_name_somebody_by_an_initial() -> None:
+    notes = "Case 14\nMrs. K., 82. Daughter in Ghent visits on Sundays. Fell in October. Refuses meals on wheels."
+    assert texts(notes) == ["Mrs. K's daughter in Ghent visits on Sundays", "Mrs. K refuses meals on wheels"]

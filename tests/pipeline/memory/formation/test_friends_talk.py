@@ -102,3 +102,52 @@ def test_what_passes_or_says_nothing_is_not_kept(remark: str) -> None:
 )
 def test_a_talk_is_in_one_language_whatever_its_short_sentences_look_like(talk: str, memories: list[str]) -> None:
     assert _memories(talk) == memories
+
+
+@pytest.mark.parametrize(
+    ("talk", "memories"),
+    [
+        # A sentence with words that English has too, and one whose first word is a verb there.
+        (
+            "Bram: hee, ben je al thuis?\nFleur: vertel!\nBram: we trouwen in oktober, in Maastricht\nFleur: wat leuk!",
+            ["Bram: we trouwen in oktober, in Maastricht"],
+        ),
+        # Speakers whom only the verb tells.
+        (
+            "Таня: привет\nСвета: привет. переехала в Пермь в сентябре\nТаня: обнимаю",  # noqa: RUF001
+            ["Света: переехала в Пермь в сентябре"],
+        ),
+        ("Lia: e aí?\nNuno: começo na terça no banco\nLia: que bom", ["Nuno: começo na terça no banco"]),
+        # Names, where all begin with small letters, and reactions.
+        (
+            "Derya: selam, ne haber\nOya: iyi. Tolga temmuzda emekli oldu\nDerya: ne güzel, sevindim\nOya: ben de öyle",
+            ["Oya: Tolga temmuzda emekli oldu"],
+        ),
+        ("父: 今日は?\n遥: うん、8時くらい。離婚したよ\n父: えっ、知らなかった\n遥: ごめん", ["遥: 離婚したよ"]),
+        (
+            "papá: fuiste al banco?\nCarla: tengo cita el martes. lo vendí ayer\npapá: qué alegría\nCarla: ven ya",
+            ["Carla: tengo cita el martes"],
+        ),
+    ],
+)
+def test_a_remark_in_another_language_tells_of_somebody_and_is_no_reaction(talk: str, memories: list[str]) -> None:
+    assert _memories(talk) == memories
+
+
+def test_your_brother_is_the_others_where_two_talk() -> None:
+    talk = "Mum: Your shoes are dirty. Your brother moved to Rome.\nIda: He works at Siemens now mum.\nMum: I see."
+    assert _memories(talk) == ["Ida's brother moved to Rome", "Ida's brother works at Siemens now"]
+    assert not _memories("Mum: Your brother moved to Rome.\nIda: ok\nBo: ok")
+
+
+def test_speakers_below_a_title_are_told_by_a_name_that_comes_back() -> None:
+    notes = "Daily 3.11.\nNiko: deploy went out\nSanja: blocked on the signing keys\nNiko: on leave from the 9th"
+    assert _memories(notes) == ["Sanja is blocked on the signing keys", "Niko is on leave from the 9th"]
+
+
+def test_what_is_told_before_is_not_pointed_at() -> None:
+    assert not _memories("Ann: Hi.\nBen: I'm off work that week.\nAnn: Jo valued it at 90k.")
+    assert _memories("Lim bought it in May. Siemens hired Ana Roth. Their new CTO is Lena Voss.") == [
+        "Siemens hired Ana Roth",
+        "Siemens's new CTO is Lena Voss",
+    ]
