@@ -134,7 +134,7 @@ def create_app(
             allow_origins=cors_origins,
             allow_methods=["*"],
             allow_headers=["*"],
-            expose_headers=["x-request-id", "retry-after", "ratelimit", "ratelimit-policy"],
+            expose_headers=["x-request-id", "retry-after", "ratelimit", "ratelimit-policy", "x-recollect-stale"],
         )
     exception_handlers.install_exception_handlers(app)
     install_openapi(app, public_url)

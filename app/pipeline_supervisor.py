@@ -13,7 +13,7 @@ from app.pipeline_factory import open_pipeline
 from app.resources import Resources, index_config_from_settings, open_resources
 from pipeline.errors import FollowerClosedError, OutageError
 from pipeline.runtime.fair_event_loop import run_in_background_lane
-from pipeline.runtime.settings_lock import Coalescer
+from pipeline.runtime.read_barrier import Coalescer
 from pipeline.settings import Settings
 from pipeline.store.log_consistency import verify_log_covers_tables
 

@@ -12,7 +12,6 @@ from pipeline.ports import Position, Tombstones
 from pipeline.projection import apply_submission
 from pipeline.rows import DocumentRow
 from pipeline.runtime.read_barrier import LOG_ANSWER_SECONDS, ReadBarrier
-from pipeline.runtime.settings_lock import Coalescer
 from pipeline.stage import Record, Stage
 from pipeline.store import LoggedChange, SharedTable
 from schemas.events import DocumentSubmitted
@@ -55,7 +54,7 @@ class SubmissionFollower:
         self._cleanup: asyncio.Task[None] | None = None
         self._exit_stack = AsyncExitStack()
         self._start_lock = asyncio.Lock()
-        self._barrier = ReadBarrier(Coalescer(self._catch_up_for_reads), "Documents")
+        self._barrier = ReadBarrier(self._catch_up_for_reads, "Documents")
         self._early_answers = 0
         """Submissions that were acknowledged before they were shown."""
         self._early_answers_shown = 0
@@ -81,13 +80,14 @@ class SubmissionFollower:
         assert self._follower is not None  # noqa: S101 - `start` sets it
         await self._follower.catch_up(answer_seconds)
 
-    async def refresh_if_available(self) -> None:
-        """Catch up before a read; while the log or the tables are away, keep what was shown so far. OutageError.
+    async def refresh_if_available(self) -> bool:
+        """Catch up before a read; return False while the log or the tables are away, which keeps what was shown.
 
-        The only process has shown what it acknowledged, unless that took too long.
+        The only process has shown what it acknowledged, unless that took too long. OutageError.
         """
-        if not self.writes_tables or self._early_answers > self._early_answers_shown:
-            await self._barrier.refresh_if_available()
+        if self.writes_tables and self._early_answers == self._early_answers_shown:
+            return True
+        return await self._barrier.refresh_if_available()
 
     async def _catch_up_for_reads(self) -> None:
         early_answers = self._early_answers

@@ -89,8 +89,11 @@ class Submissions(Protocol):
     async def catch_up(self) -> None:
         """Wait until every submission published before this call is shown. OutageError."""
 
-    async def refresh_if_available(self) -> None:
-        """Catch up before a read; in an outage, keep what was shown so far. OutageError if it stays behind."""
+    async def refresh_if_available(self) -> bool:
+        """Catch up before a read; return False in an outage, which keeps what was shown.
+
+        OutageError if it stays behind.
+        """
 
     async def wait_until_shown(self, positions: Sequence[Position]) -> bool:
         """Wait, for a bounded time, until readers see these submissions; False if they do not yet."""

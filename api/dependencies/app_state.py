@@ -24,6 +24,9 @@ from pipeline.store import (
     ShardedMemoryTable,
 )
 
+STALE_SCOPE_KEY = "recollect.stale"
+"""Key in the ASGI scope that is true if a request was answered without what others acknowledged just before."""
+
 
 @dataclass(frozen=True, slots=True)
 class Queries:

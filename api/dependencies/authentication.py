@@ -9,7 +9,7 @@ from fastapi import Depends, Path, Request
 from fastapi.dependencies.models import Dependant
 
 from api.dependencies import idempotency
-from api.dependencies.app_state import AppState, CurrentAppState
+from api.dependencies.app_state import STALE_SCOPE_KEY, AppState, CurrentAppState
 from api.errors.http_errors import ForbiddenError, TooManyRequestsError, UnauthorizedError
 from api.policies.api_keys import Principal
 from api.policies.audit_log import AUDIT_FIELDS_SCOPE_KEY
@@ -52,7 +52,8 @@ async def authenticate(request: Request) -> Principal:
         raise UnauthorizedError("No API key", "Send the header `Authorization: Bearer <key>`.")
     scheme, _, secret = given.partition(" ")
     state = app_state(request)
-    await asyncio.gather(state.settings_lock.refresh_if_available(), state.submissions.refresh_if_available())
+    shown = await asyncio.gather(state.settings_lock.refresh_if_available(), state.submissions.refresh_if_available())
+    request.scope[STALE_SCOPE_KEY] = not all(shown)
     principal = state.keyring.authenticate(secret.strip(), state.clock.now())
     if scheme.lower() != "bearer" or principal is None:
         raise UnauthorizedError("The API key is not valid", "It is wrong, expired or revoked.")

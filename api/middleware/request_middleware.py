@@ -8,7 +8,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.dependencies.app_state import CurrentAppState
+from api.dependencies.app_state import STALE_SCOPE_KEY, CurrentAppState
 from api.middleware.exception_handlers import METHODS, error_response
 from api.middleware.security_headers import SecurityHeaders
 from api.policies.token_bucket import RATE_LIMIT_SCOPE_KEY, RateLimitDecision
@@ -17,6 +17,8 @@ from pipeline.runtime import correlation, log_format
 log = logging.getLogger(__name__)
 
 _REQUEST_ID_HEADER = "x-request-id"
+_STALE_HEADER = "x-recollect-stale"
+"""Says that the log did not answer, so that changes acknowledged by other processes may be missing."""
 
 
 class RequestMiddleware:
@@ -43,6 +45,8 @@ class RequestMiddleware:
                 decision: RateLimitDecision | None = scope.get(RATE_LIMIT_SCOPE_KEY)
                 if decision is not None:
                     message["headers"].extend(decision.headers())
+                if scope.get(STALE_SCOPE_KEY):
+                    MutableHeaders(scope=message)[_STALE_HEADER] = "true"
             await send(message)
 
         with correlation.correlation_scope(correlation.Correlation(default=request_id)):

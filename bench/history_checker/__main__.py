@@ -42,6 +42,7 @@ class Report:
     repeated: int = 0
     kills: int = 0
     pauses: int = 0
+    stale: int = 0
     verdict: Verdict = field(default_factory=Verdict)
 
     def add(self, history: History, verdict: Verdict) -> None:
@@ -49,6 +50,7 @@ class Report:
         self.histories += 1
         self.operations += len(history.operations)
         self.repeated += sum(operation.attempts > 1 for operation in history.operations)
+        self.stale += sum(sight.is_stale for operation in history.operations for sight in operation.sights)
         self.verdict.extend(verdict)
 
     def extend(self, other: "Report") -> None:
@@ -58,6 +60,7 @@ class Report:
         self.repeated += other.repeated
         self.kills += other.kills
         self.pauses += other.pauses
+        self.stale += other.stale
         self.verdict.extend(other.verdict)
 
     def line(self) -> str:
@@ -65,14 +68,15 @@ class Report:
         verdict = self.verdict
         return (
             f"| {self.bus}{', with faults' if self.with_faults else ''} | {self.histories} | {self.operations} |"
-            f" {self.repeated} | {self.kills} | {self.pauses} | {len(verdict.lost)} | {len(verdict.doubled)} |"
-            f" {len(verdict.stuck)} | {len(verdict.went_back)} |"
+            f" {self.repeated} | {self.kills} | {self.pauses} | {self.stale} |"
+            f" {len(verdict.lost)} | {len(verdict.doubled)} | {len(verdict.stuck)} | {len(verdict.went_back)} |"
         )
 
 
 HEAD = (
-    "| bus | histories | operations | repeated | kills | pauses | lost | doubled | stuck | reads going back |\n"
-    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    "| bus | histories | operations | repeated | kills | pauses | reads said to be stale |"
+    " lost | doubled | stuck | reads going back |\n"
+    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
 )
 
 

@@ -9,10 +9,14 @@ WRITES: tuple[OperationKind, ...] = ("add", "patch_content", "patch_metadata")
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """State of a document that a client saw; `metadata` None: there was none."""
+    """State of a document that a client saw; `metadata` None: there was none.
+
+    `is_stale`: the answer said that the log was away, so that it may be an earlier state than one seen before.
+    """
 
     document: str
     metadata: dict[str, object] | None
+    is_stale: bool = False
 
 
 @dataclass(slots=True)

@@ -134,7 +134,10 @@ def _text_after(text: str, row: DocumentRow | None, submission: LoggedSubmission
 
 
 def _judge_sights(history: History, document: str, fold: _DocumentFold, verdict: Verdict) -> None:
-    """Find for every sight the first state that explains it and is not older than what was known before it began."""
+    """Find for every sight the first state that explains it and is not older than what was known before it began.
+
+    Any state explains a stale sight.
+    """
     known: list[tuple[float, int]] = [
         (operation.ended, position)
         for operation in history.operations
@@ -142,14 +145,15 @@ def _judge_sights(history: History, document: str, fold: _DocumentFold, verdict:
         if (position := fold.position_of(operation.token)) is not None
     ]
     for started, ended, sight in _sights_of(history, document):
-        lower = max((position for time, position in known if time < started), default=0)
+        before = (position for time, position in known if time < started)
+        lower = 0 if sight.is_stale else max(before, default=0)
         number = fold.first_match(sight.metadata, lower)
         if number is None:
             verdict.went_back.append(
                 f"{history.namespace}/{document}: a read from {started:.3f} to {ended:.3f} saw {sight.metadata},"
                 f" but state {lower} of {len(fold.states) - 1} was known before: {fold.states[lower].metadata}"
             )
-        else:
+        elif not sight.is_stale:
             known.append((ended, number))
 
 

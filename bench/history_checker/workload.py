@@ -184,13 +184,16 @@ class HistoryRunner:
         attempts = 1 if operation.kind == "move" else REPEATS
         answer = self._send(api, requests[operation.kind], operation, attempts=attempts)
         operation.status = None if answer is None else answer.status_code
-        if operation.kind == "read" and answer is not None and answer.status_code in {OK, NOT_FOUND}:
+        if answer is None:
+            return
+        is_stale = "x-recollect-stale" in answer.headers
+        if operation.kind == "read" and answer.status_code in {OK, NOT_FOUND}:
             shown = answer.json().get("metadata") or {} if answer.status_code == OK else None
-            operation.sights.append(Sight(operation.document, shown))
-        elif operation.kind == "list" and answer is not None and answer.status_code == OK:
+            operation.sights.append(Sight(operation.document, shown, is_stale))
+        elif operation.kind == "list" and answer.status_code == OK:
             shown_by_id = {item["id"]: item.get("metadata") or {} for item in answer.json()["documents"]}
             for number in range(self._size.documents):
-                operation.sights.append(Sight(f"d{number}", shown_by_id.get(f"d{number}")))
+                operation.sights.append(Sight(f"d{number}", shown_by_id.get(f"d{number}"), is_stale))
 
     def _send(
         self,

@@ -12,12 +12,34 @@ LOG_ANSWER_SECONDS = 5.0
 """Time after which a log that does not answer a read counts as away."""
 APPLY_TIMEOUT_SECONDS = 20.0
 """Maximum wait of a read for records that the log has and this process has not applied yet."""
-REFRESH_BACKOFF_SECONDS = 5.0
+OUTAGE_WAIT_SECONDS = 0.25
+"""Maximum wait of a read in an outage: one that is over is noticed by the first read after it."""
 log = logging.getLogger(__name__)
 
 
+class Coalescer:
+    """Coalesces concurrent calls of an operation: calls during a run share the run after it."""
+
+    def __init__(self, operation: CatchUp) -> None:
+        self._operation = operation
+        self._running: asyncio.Task[None] | None = None
+        self._next: asyncio.Task[None] | None = None
+
+    async def __call__(self) -> None:
+        if self._next is None:
+            self._next = asyncio.create_task(self._run_after(self._running))
+        # A cancelled caller must not cancel the run that others wait for.
+        await asyncio.shield(self._next)
+
+    async def _run_after(self, running: asyncio.Task[None] | None) -> None:
+        if running is not None:
+            await asyncio.wait([running])
+        self._running, self._next = self._next, None
+        await self._operation()
+
+
 class ReadBarrier:
-    """Catches up before a read; after an outage, reads go on for a while without it.
+    """Catches up before a read; in an outage, reads go on after a moment with what was applied so far.
 
     A process that is merely slow lets reads wait, since they could show less than an earlier read through
     another process; only an outage makes them go on.
@@ -25,40 +47,49 @@ class ReadBarrier:
 
     def __init__(self, catch_up: CatchUp, name: str) -> None:
         self._catch_up = catch_up
+        self._attempt = Coalescer(self._catch_up_or_suspend)
         self._name = name
-        self._suspended_until = 0.0
+        self._is_suspended = False
         self._waiting: set[asyncio.Timeout] = set()
 
-    async def refresh_if_available(self) -> None:
-        """Catch up; in an outage, keep what was applied so far. OutageError if this process stays behind."""
-        now = asyncio.get_running_loop().time
-        if now() < self._suspended_until:
-            return
-        try:
-            await self._catch_up_in_time()
-        except OutageError as error:
-            self.suspend()
-            log.warning("%s may be out of date, the bus does not answer: %s", self._name, error)
-        except TimeoutError as error:
-            if now() >= self._suspended_until:
-                raise OutageError(f"{self._name} are not up to date in this process yet.") from error
+    async def refresh_if_available(self) -> bool:
+        """Catch up; return False in an outage, which keeps what was applied so far.
 
-    async def _catch_up_in_time(self) -> None:
-        async with asyncio.timeout(APPLY_TIMEOUT_SECONDS) as limit:
-            self._waiting.add(limit)
-            try:
-                await self._catch_up()
-            finally:
-                self._waiting.discard(limit)
+        OutageError if this process stays behind.
+        """
+        try:
+            async with asyncio.timeout(OUTAGE_WAIT_SECONDS if self._is_suspended else APPLY_TIMEOUT_SECONDS) as limit:
+                self._waiting.add(limit)
+                try:
+                    await self._attempt()
+                finally:
+                    self._waiting.discard(limit)
+        except OutageError:
+            return False
+        except TimeoutError as error:
+            if not self._is_suspended:
+                raise OutageError(f"{self._name} are not up to date in this process yet.") from error
+            return False
+        return True
+
+    async def _catch_up_or_suspend(self) -> None:
+        try:
+            await self._catch_up()
+        except OutageError as error:
+            if not self._is_suspended:
+                log.warning("%s may be out of date, the bus does not answer: %s", self._name, error)
+            self.suspend()
+            raise
+        self.resume()
 
     def suspend(self) -> None:
         """Let reads go on with what was applied so far, those that wait too."""
+        self._is_suspended = True
         now = asyncio.get_running_loop().time()
-        self._suspended_until = now + REFRESH_BACKOFF_SECONDS
         for limit in self._waiting:
             if not limit.expired():
                 limit.reschedule(now)
 
     def resume(self) -> None:
-        """Let reads catch up again."""
-        self._suspended_until = 0.0
+        """Let reads wait until they have caught up again."""
+        self._is_suspended = False

@@ -9,7 +9,7 @@ from zlib import crc32
 from pipeline.errors import OutageError
 from pipeline.ports import Locks, Publisher
 from pipeline.runtime.local_locks import LocalLocks
-from pipeline.runtime.read_barrier import CatchUp, ReadBarrier
+from pipeline.runtime.read_barrier import CatchUp, Coalescer, ReadBarrier
 from schemas.events import SettingsChanged
 from schemas.topics import SETTINGS_CHANGED
 
@@ -42,7 +42,7 @@ class SettingsLock:
         self._catch_up = None if catch_up is None else Coalescer(catch_up)
         self._timeout_seconds = timeout_seconds
         self._wait_for = wait_for
-        self._barrier = None if refresh is None else ReadBarrier(Coalescer(refresh), "Settings")
+        self._barrier = None if refresh is None else ReadBarrier(refresh, "Settings")
 
     @asynccontextmanager
     async def acquire(self, *settings: str) -> AsyncIterator[None]:
@@ -80,28 +80,6 @@ class SettingsLock:
         if self._catch_up is not None:
             await self._catch_up()
 
-    async def refresh_if_available(self) -> None:
-        """Catch up before a read; in an outage of the bus, keep the settings applied so far. OutageError."""
-        if self._barrier is not None:
-            await self._barrier.refresh_if_available()
-
-
-class Coalescer:
-    """Coalesces concurrent calls of an operation: calls during a run share the run after it."""
-
-    def __init__(self, operation: CatchUp) -> None:
-        self._operation = operation
-        self._running: asyncio.Task[None] | None = None
-        self._next: asyncio.Task[None] | None = None
-
-    async def __call__(self) -> None:
-        if self._next is None:
-            self._next = asyncio.create_task(self._run_after(self._running))
-        # A cancelled caller must not cancel the run that others wait for.
-        await asyncio.shield(self._next)
-
-    async def _run_after(self, running: asyncio.Task[None] | None) -> None:
-        if running is not None:
-            await asyncio.wait([running])
-        self._running, self._next = self._next, None
-        await self._operation()
+    async def refresh_if_available(self) -> bool:
+        """Catch up before a read; return False in an outage of the bus, which keeps what was applied. OutageError."""
+        return self._barrier is None or await self._barrier.refresh_if_available()

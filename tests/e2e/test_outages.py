@@ -159,8 +159,10 @@ def test_processes_of_each_kind_survive_without_the_broker(
 
     def until_refused() -> None:
         poll_until(lambda: on_kafka.add("broker", "refused"), lambda answer: answer.status_code == 503, "a refusal")
+        assert on_kafka.ask("GET", "/ns/broker/document/before").headers["x-recollect-stale"] == "true"
 
     survive(on_kafka, "broker", stopped(), until_refused)
+    assert "x-recollect-stale" not in on_kafka.ask("GET", "/ns/broker/document/before").headers
     for server in on_kafka.servers:
         logged = server.output.read_text(errors="replace")
         told = f"Kafka broker {kafka.bootstrap} "

@@ -68,6 +68,15 @@ def test_a_read_older_than_another_read_goes_back() -> None:
     assert len(judge(history(read(0, {"a": 1, "b": 1}), read(1, {"a": 1})), LOG).went_back) == 1
 
 
+def test_a_read_that_says_it_is_stale_may_go_back_but_not_to_what_never_was() -> None:
+    def stale(started: float, metadata: dict[str, object]) -> Operation:
+        return operation("read", "", started, sights=[Sight("d0", metadata, is_stale=True)])
+
+    current = read(0, {"a": 1, "b": 1})
+    assert judge(history(current, stale(1, {"a": 1}), read(2, {"a": 1, "b": 1})), LOG).problems == []
+    assert len(judge(history(current, stale(1, {"b": 1})), LOG).went_back) == 1
+
+
 def test_a_read_during_a_write_may_see_it_or_not() -> None:
     during = [operation("add", "b", 0), read(0.2, {"a": 1}), read(0.3, {"a": 1, "b": 1})]
     assert judge(history(*during), LOG).problems == []

@@ -47,7 +47,8 @@ class AppliedSubmissions:
 
     async def catch_up(self) -> None: ...
 
-    async def refresh_if_available(self) -> None: ...
+    async def refresh_if_available(self) -> bool:
+        return True
 
     async def wait_until_shown(self, positions: Sequence[Position]) -> bool:
         submitted = self.world.publisher.topics[DOCUMENTS_SUBMITTED.name]
