@@ -205,7 +205,9 @@ def test_programs_read_json_from_every_command_that_shows_something(
     assert read("import", str(tmp_path / "copy"))["unchanged"] == 1
     assert len(read("connectors", "key")["key"]) == 44
     assert read("topics") == {"differences": []}
-    assert {check["component"] for check in read("doctor")} >= {"disk", "log", "clock"}
+    # Whatever it finds: beside other tests the service may be too busy to be ready.
+    checks = json.loads(recollect.run("doctor", "--json").stdout)
+    assert {check["component"] for check in checks} >= {"disk", "log", "clock"}
 
 
 def test_a_service_whose_object_store_does_not_answer_says_so_as_it_starts(
