@@ -78,8 +78,8 @@ _NOT_NAMES = word_set(
     "offer contract product brief profile workshop lesson backlog roadmap release changelog handbuch leitfaden angebot "
     "requester diary di\u00e1rio diario journal tagebuch carnet dagboek dagbok dziennik den\u00edk "
     "\u0434\u043d\u0435\u0432\u043d\u0438\u043a \u65e5\u8a18 \u65e5\u8a8c \u65e5\u8bb0 g\u00fcnl\u00fck \uc77c\uae30 "
-    "homework shop boutique handover \u00fcbergabe "
-    "decided agreed actions minutes apologies chair tbd faq quote source credit photo caption update edit tl;dr tldr"
+    "riddle joke homework shop boutique handover \u00fcbergabe "
+    "decided agreed actions minutes apologies chair tbd faq quote source credit photo caption update eta tl;dr tldr"
 )
 _ABSTRACT = re.compile(
     r"\w{2,}(?:[ts]ion|ness|ings?|logy|graphy|ship|ware|error|exception|tagebuch|dagbo[ek]k|notiz|\u65e5\u8a8c|\u65e5\u8a18)s?$",

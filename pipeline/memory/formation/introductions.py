@@ -10,7 +10,7 @@ from pipeline.text.english_nouns import HELPERS, KIN, PARENTS, PETS, RELATIVES, 
 from pipeline.text.english_verbs import BASES, is_third_person, without_clitic, word_set
 
 _BEGIN = re.compile(
-    r"^(?:[\w' -]{2,24}: )?(?:(?:hi|hey|hello|hiya|heya|yo)(?: (?:there|all|everyone|everybody))?[,!.]? )?"
+    r"^(?:[\w' -]{2,40}: )?(?:(?:hi|hey|hello|hiya|heya|yo)(?: (?:there|all|everyone|everybody))?[,!.]? )?"
     r"(?P<own>(?:I am|I['\u2019]?m|(?:my )?name(?: is|['\u2019]?s)|this is) )?(?=\S)",
     re.IGNORECASE,
 )

@@ -19,7 +19,7 @@ _HANDED_OVER = re.compile(
     r"(?!^[ \t]*(?:review|feedback|critique|edit|fix|answer)[ \t]*:[ \t]*\S)"
     rf"(?:{_ASKED}(?:{_TASK})\b[^\n:]{{0,120}}|{_GIVEN}[^\n:.!?]{{0,60}}|"
     r"^[ \t]*(?!(?:\w+ )?(?:voice|audio) )(?:\w+ ){0,2}(?:lyrics|poem|quote|excerpt|transcript|article|"
-    r"essay)[ \t]*):[ \t]*(?=[^\s\u2026]|\n)",
+    r"essay|riddle|joke|limerick|haiku)[ \t]*):[ \t]*(?=[^\s\u2026]|\n)",
     re.IGNORECASE | re.MULTILINE,
 )
 _HANDED_OVER_ELSEWHERE = re.compile(

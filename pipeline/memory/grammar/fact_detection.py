@@ -22,6 +22,7 @@ from pipeline.memory.languages.profiles import (
     QUESTION_MARK,
     LanguageProfile,
     asks_elsewhere,
+    begins_with_name,
     detect_language,
     is_doubtful,
     is_instruction,
@@ -51,7 +52,7 @@ _IRONY = re.compile(
     r"(?:sure|right|totally|obviously),? and (?=(?:i|we)\b)|oh (?:sure|totally|absolutely|definitely|of course)[, ]|as "
     r"if\b|because obviously|oh (?:great|joy|lovely|wonderful|perfect)[,!.]* (?:another|i (?:just|so|really) love)\b)|"
     r"\U0001f644|(?:^|\s)/s[.!]*$|\bsaid no one\b|\bin my dreams\b|"
-    r"(?:^|\bi (?:just )?)dream(?:t|ed) (?!of\b|about\b)",
+    r"(?:^|\bi (?:just )?)dream(?:t|ed) (?!(?:of|about) \w+ing\b)",
     re.IGNORECASE,
 )
 """What is said in irony, or was dreamt: openings, rolling eyes, `/s`. Better no memory than the opposite of one."""
@@ -248,7 +249,7 @@ def _foreign_facts(said: SaidSentence, text: str, profile: LanguageProfile | Non
 
 
 def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile) -> list[DetectedFact]:
-    stated = profile.without_opening(text).rstrip(_END)
+    stated = profile.without_doubt(profile.without_opening(text).rstrip(_END))
     is_introduction = profile.is_introduction(stated)
     if not (
         is_introduction
@@ -258,7 +259,7 @@ def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile) -> li
             is_note=said.context.is_note,
             is_minutes=said.context.is_group,
             is_message=said.context.is_note and not said.context.is_chat,
-            is_named=said.discourse.begins_small and _begins_with_name(stated, said.context),
+            is_named=_begins_with_name(stated, said, profile),
         )
     ):
         return []
@@ -271,10 +272,11 @@ def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile) -> li
     ]
 
 
-def _begins_with_name(text: str, context: SpeakerContext) -> bool:
-    """Return whether a sentence begins with a capital, and not with one of those who talk."""
-    first = text.partition(" ")[0]
-    return text[:1].isupper() and text[1:2].islower() and first.strip(",!") not in context.participants
+def _begins_with_name(text: str, said: SaidSentence, profile: LanguageProfile) -> bool:
+    """Return whether a remark begins with a name, and not with that of one of those who talk."""
+    is_remark = not said.context.is_note and text.partition(" ")[0].strip(",!") not in said.context.participants
+    is_capital = said.discourse.begins_small and text[:1].isupper() and text[1:2].islower()
+    return is_remark and (is_capital or begins_with_name(text, profile))
 
 
 def _facts_of(
@@ -375,6 +377,9 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
     if subject.ent_type_ == "ORG" and subject.pos_ == "PROPN":
         discourse.person = discourse.firm = _phrase(subject, context)
         return
+    if (named := _named_within(clause)) is not None:
+        discourse.person = named.text
+        return
     introduced = next((child for child in clause.head.children if child.dep_ == "attr" and _is_person(child)), None)
     if subject.lower_ in ("it", "this", "that") and introduced is not None:
         discourse.person = _phrase(introduced, context)
@@ -397,6 +402,12 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
         discourse.person = _phrase(owner, context)
     elif others or not (is_resolved or _is_speakers_own(subject) or is_kept):
         discourse.person = None
+
+
+def _named_within(clause: Clause) -> "Token | None":
+    """Return who is named in passing: `it's a lab mix named Moose`."""
+    named = (token for token in clause.tokens if token.lower_ in ("named", "called") and token.dep_ == "acl")
+    return next((child for token in named for child in token.children if child.pos_ == "PROPN"), None)
 
 
 def _only_relative(doc: "Doc", context: SpeakerContext, before: str | None) -> str | None:

@@ -36,7 +36,7 @@ _WEEKDAYS = {name[:3]: name for name in ("monday", "tuesday", "wednesday", "thur
 _STATES = english_pattern("states")
 _PREDICATE = (
     rf"(?:(?:{_STATES})(?=$|[,.;!]| (?:to|of|with|in|and|but|now|again|since|so|too|because|from|about)\b)|an?|the|in|"
-    r"on|at|not|now|just|only|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|pregnant|(?:off|"
+    r"on|at|out|not|now|just|only|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|pregnant|(?:off|"
     r"over)(?=$|[,.;!])|(?!wedding|meeting|painting|building|evening|morning)\w{2,}ing (?:an?|the|my|our|to|in|for|on|"
     r"up|too|with|from|back|soon|next|at)|\w{2,}ing$)(?!\w)"
 )
@@ -80,6 +80,11 @@ _SPELLING: tuple[_Spelling, ...] = (
         for hint, pattern, written in (
             ("last ", r"\b(last|next|this|on) (mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b", _weekday),
             ("in", r"\b[a-z]{3,}in'?(?= )", _gerund),
+            (
+                "'s ",
+                r"(?<=[a-z])'s (?=(?:died|fallen|moved (?:in|out)|passed away|run out|come back|packed (?:in|up))\b)",
+                " has ",
+            ),
             (" levels", r"\ba levels\b", "A-levels"),
             (
                 "s ",

@@ -36,6 +36,8 @@ def reworded(doc: "Doc") -> str | None:
     match = _OPENING.match(doc.text)
     if match is None or match["name"].lower() in _NO_NAMES or STAND_IN in doc.text:
         return None
+    if match["name"].endswith(("'s", "\u2019s")):
+        return None  # `Noah's left hand is better`
     if doc[0].is_stop and doc[0].tag_ != "MD":
         return None
     if not is_finite(match["verb"]) and match["verb"] not in _MODALS:

@@ -192,6 +192,8 @@ def _first_person(token: "Token", word: str, clause: Clause, name: str, *, is_sp
     if word in ("myself", "ourselves"):
         return "themselves"
     if word in ("mine", "ours"):
+        if token.head.lower_ == "at":
+            return f"{name}'s place"
         return "theirs" if is_mentioned else f"{name}'s"
     if word in ("me", "us"):
         return "them" if is_mentioned and token.dep_ not in SUBJECTS else name

@@ -509,6 +509,7 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
             and (any(child.dep_ == "auxpass" for child in clause.head.children) or _is_regular(clause)),
         ),
         (4.0, "a decision of a meeting", context.is_group and _is_agreed(clause.head)),
+        (-3.0, "what a letter is about", clause.head.lower_ == "writing" and not _has_object(clause.head)),
         (-1.0, "an appeal", clause.subject.lower_ == "we" and "can" in modals),
         (-0.5, "only possible", not modals.isdisjoint(_POSSIBLE) and not kinds & {"DATE", "TIME"} and not hated),
         (-_OF_SEVERAL, "one of several acts", clause.is_shared and not kinds),
@@ -516,6 +517,10 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
         (-0.5, "long", len(clause.tokens) > _LONG),
     )
     return [(score, why) for score, why, applies in details if applies]
+
+
+def _has_object(head: "Token") -> bool:
+    return any(child.dep_ == "dobj" for child in head.children)
 
 
 def _is_agreed(head: "Token") -> bool:
@@ -578,6 +583,8 @@ def _is_lasting_remark(clause: Clause) -> bool:
         is_denied = any(child.dep_ == "neg" for child in head.children)
         is_done = any(helper.lower_ in ("did", "would") for helper in auxiliaries(head))
         return is_first(subject) and is_denied and not is_done and any(c.pos_ in ("NOUN", "PROPN") for c in head.rights)
+    if lemma in _UNDERGONE:
+        return is_first(subject) and any(child.dep_ == "auxpass" for child in head.children)
     if lemma in ("stop", "quit"):
         return is_first(subject) and any(child.tag_ == "VBG" for child in head.children)
     if lemma in ("stay", "live"):
@@ -591,6 +598,8 @@ def _is_new_pet(thing: "Token") -> bool:
     return thing.lemma_.lower() in PETS and any(child.lower_ in ("a", "an", "another") for child in thing.children)
 
 
+_UNDERGONE = word_set("lay fire promote diagnose evict admit")
+"""What changes the life of whom it is done to: `I got laid off`."""
 _CONSUMING = frozenset({"eat", "drink", "smoke", "wear", "use"})
 
 
@@ -603,7 +612,8 @@ def _is_plain(clause: Clause, context: SpeakerContext, remarks: Iterable[tuple[f
     owners = subject.doc[subject.left_edge.i : subject.i + 1]
     is_child = PARENTS.isdisjoint(context.speaker_name.lower().split())
     is_own = (is_own_kin(subject) and is_child) or any(is_first(token) for token in owners)
-    is_own = is_own or subject.lower_ in OTHERS or (subject.pos_ == "PROPN" and subject.ent_type_ == "PERSON")
+    is_name = subject.pos_ == "PROPN" and subject.ent_type_ in ("PERSON", "")
+    is_own = is_own or subject.lower_ in OTHERS or is_name
     is_strong = head.lemma_.lower() in _STRONG or _is_phrase(head)
     is_dated = any(token.ent_type_ in ("DATE", "TIME") for token in clause.tokens)
     is_act = head.lemma_ != "be" and not any(child.dep_ == "auxpass" for child in head.children)

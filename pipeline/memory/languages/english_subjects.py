@@ -91,7 +91,8 @@ def _with_owner(clause: str, *, is_first: bool = True) -> str:
         left_out = _left_out(words[:size], words[begin], " ".join(words[begin + 1 :]))
         if left_out is not None and (is_first or own_noun(" ".join(words[:size])) is not None):
             words[0] = words[0] if words[0].isupper() else words[0].lower()
-            words[begin] = "is" if words[begin] == "'s" else words[begin]
+            if words[begin] == "'s":
+                words[begin] = "has" if words[begin + 1].strip(".,!") in _INTRANSITIVE else "is"
             stated = " ".join(filter(None, ["my", *words[:begin], left_out, *words[begin:]]))
             return stated.replace(" 's ", "'s ")
     return clause

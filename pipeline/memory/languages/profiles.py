@@ -111,6 +111,8 @@ _LINKED = re.compile("(?:\u304c|\u3051\u3069|\u306e\u3067|\u304b\u3089)$")
 _POLITE = "und|e|et|y|en|i|och|a|bitte|por favor|per favore|s'il te pla\u00eet|stp|prosz\u0119|pros\u00edm"
 """What stands before an order."""
 _MIN_WORDS_WITHOUT_STOP = 16
+_MAX_FAREWELL_SPACES = 2
+"""Spaces in what somebody says last, after a word that ends their talk."""
 _MAX_TOPIC_CHARS = 4
 """Letters of a word that stands before its sentence."""
 _MAX_QUESTION_SPACES = 3
@@ -165,15 +167,34 @@ class LanguageProfile:
         """
         if text.count(" ") < _MIN_WORDS_WITHOUT_STOP or _COMMAS.search(text):
             return [text]
-        parts, begin, at = [], 0, text.find(" ")
+        parts: list[str] = []
+        begin, at = 0, text.find(" ")
         while at >= 0:
             joined = self.openings.match(text[at + 1 :])
             is_whole = _count_words(text[begin:at]) >= _MIN_TOLD_WORDS
+            word = joined[0] if joined is not None else ""
+            is_last = text.count(" ", at + 1 + len(word)) < _MAX_FAREWELL_SPACES
+            if is_last and len(word.strip()) >= _MIN_GREETING_CHARS:
+                return [*parts, text[begin:at]]  # `bueno llámame`
             if is_whole and joined is not None and self.own.match(text[at + 1 + joined.end() :]) is not None:
                 parts.append(text[begin:at])
                 begin = at + 1
             at = text.find(" ", at + 1 + (joined.end() if joined is not None else 0))
         return [*parts, text[begin:]]
+
+    def without_doubt(self, text: str) -> str:
+        """Return what is said before a part that is doubted; the whole where one word doubts it.
+
+        >>> spanish = detect_language("yo sigo en paro")
+        >>> spanish.without_doubt("yo sigo en el paro, a ver si sale algo"), spanish.without_doubt("me mudo, quizás")
+        ('yo sigo en el paro', 'me mudo, quizás')
+        """
+        for comma in _COMMAS.finditer(text):
+            part = _COMMAS.split(text[comma.end() :], maxsplit=1)[0]
+            if self.hedges.search(part) is not None:
+                is_whole = " " in part and _count_words(text[: comma.start()]) >= _MIN_TOLD_WORDS
+                return text[: comma.start()] if is_whole else text
+        return text
 
     def before_question(self, text: str) -> str:
         """Return what a question says before it asks; empty if it says nothing.
@@ -402,17 +423,30 @@ def _count_words(text: str) -> int:
 
 def _is_half_said(text: str, profile: LanguageProfile) -> bool:
     """Return whether a remark is about what was named before: `los dejé hace un mes`, `vou, dia 3`."""
+    if _SOMEBODY_ELSE.match(text) is not None or _PLACES_ALONE.match(text) is not None:
+        return True
     pointing = profile.points.match(text)
     first, comma, rest = text.partition(",")
     is_answer = comma != "" and " " not in first and profile.own.search(rest) is None and profile.own.search(first)
     return bool(is_answer) or (pointing is not None and profile.own.match(text[pointing.end() :].lstrip()) is not None)
 
 
-_SAYS = re.compile(
-    r"\b(?:sagte?n?|meinte?|schrieb|dit|disait|dice|dijo|dec\u00eda|disse|diz|diceva|zegt|zei|schreef|m\u00f3wi\w*|s\u00e4ger|sa|"
-    r"diyor|dedi|\u0433\u043e\u0432\u043e\u0440\u0438\u0442|\u0441\u043a\u0430\u0437\u0430\u043b\u0430?)\b[^:]{0,20}: "
+_SOMEBODY_ELSE = re.compile(
+    r"(?:il|elles?|ils|\u00e9l|ella|ellos|ellas|el[ea]s?|lui|loro|er|hij|zij|ze|han|hon|oni|"
+    r"\u043e\u043d[\u0430\u0438]?|\u0432\u043e\u043d[\u0430\u0438]|\u0432\u0456\u043d)\b(?! y a\b)(?!['\u2019])",
+    re.IGNORECASE,
 )
-"""What somebody else said, after a colon."""
+"""Who was named before a remark."""
+_PLACES_ALONE = re.compile(
+    r"(?:(?:en|a|al|em|n[ao]|in|\u00e0|au|im|am|w|do|\u0432|\u043d\u0430) [^\W\d]+(?:, |$))+$", re.IGNORECASE
+)
+"""Where and when, of what was named before a remark: `en septiembre, en Ronda`."""
+_SAYING = (
+    r"\b(?:sagte?n?|meinte?|schrieb|dit|disait|dice|dijo|dec\u00eda|disse|diz|diceva|zegt|zei|schreef|m\u00f3wi\w*|s\u00e4ger|sa|"
+    r"diyor|dedi|\u0433\u043e\u0432\u043e\u0440\u0438\u0442|\u0441\u043a\u0430\u0437\u0430\u043b\u0430?)\b"
+)
+_SAYS = re.compile(rf"{_SAYING}[^:]{{0,20}}: |{_SAYING}$")
+"""What somebody else said, after a colon, or where it was cut off."""
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff]")
 _CHARS_OF_WORD = 3
 """Characters that count as a word in scripts without spaces."""
@@ -437,6 +471,24 @@ def _is_worth_minutes(text: str) -> bool:
         or says_number(_DIGITS.sub("", text))
         or _FIGURE.search(text) is not None
     )
+
+
+def begins_with_name(text: str, profile: LanguageProfile) -> bool:
+    """Return whether a remark begins with a name: a capital and no article before an auxiliary.
+
+    >>> profile = detect_language("Ich wohne in Graz")
+    >>> begins_with_name("Tina hat ein Kind bekommen", profile), begins_with_name("Heute ist das Training", profile)
+    (True, False)
+    """
+    match = _NAME_FIRST.match(text)
+    return match is not None and match["name"].lower() not in profile.stopwords and not says_time(match["name"])
+
+
+_NAME_FIRST = re.compile(
+    r"(?P<name>[^\W\d_a-z][^\W\d_A-Z]{2,}) (?:hat|hatte|wird|ist|zieht|heiratet|arbeitet|wohnt|bekommt|a|est|va|"
+    r"attend|ha|est\u00e1|es|va|sigue|tiene|se|\u00e8|aspetta|lavora|vive|t\u00e1|vai|foi|tem|heeft|gaat|wordt|werkt|woont|jest|ma|har|ska|jobbar|"
+    r"bor|v\u00e4ntar) (?=\w)"
+)
 
 
 def _names_own(text: str) -> bool:

@@ -341,3 +341,36 @@ def test_release_notes_are_not_of_whoever_pastes_them() -> None:
 def test_notes_of_a_case_may_name_somebody_by_an_initial() -> None:
     notes = "Case 14\nMrs. K., 82. Daughter in Ghent visits on Sundays. Fell in October. Refuses meals on wheels."
     assert texts(notes) == ["Mrs. K's daughter in Ghent visits on Sundays", "Mrs. K refuses meals on wheels"]
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "Riddle: I have cities but no houses, I have mountains but no trees.",
+        "Brainstorm for my novel: Nora is a nurse who moved to Oslo.",
+        "Poll results: 1. I always skip breakfast (43%). 2. I eat cereal (31%).",
+        "FAQ: Can I bring my dog? Yes. We have 40 spaces in Leeds.",
+        "hey siri set a timer for 10 min",
+        "Je dois écrire un dialogue pour le cours: A: J'habite à Nice et j'ai un chien.",
+        "Ein Freund von mir sagt immer: ich wohne nicht, ich hause.",
+        "I am writing about my son Theo.",
+    ],
+)
+def test_what_is_made_up_or_asked_of_a_machine_is_nobodys(pasted: str) -> None:
+    assert not texts(pasted)
+
+
+def test_a_game_may_end_by_its_name() -> None:
+    chat = (
+        "user: let's role-play a call\nassistant: Hello!\nuser: I am Bob.\nuser: ok end of role-play. I live in Hull."
+    )
+    assert texts(chat) == ["User lives in Hull"]
+
+
+def test_session_notes_may_name_somebody_by_an_initial() -> None:
+    notes = "Session notes - R.\nSleeping better. Drinks two glasses most evenings."
+    assert texts(notes) == ["R drinks two glasses most evenings"]
+
+
+def test_the_name_of_an_owner_is_no_subject() -> None:
+    assert texts("Noah's left hand is better.") == ["Noah's left hand is better"]

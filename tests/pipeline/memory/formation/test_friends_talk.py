@@ -151,3 +151,35 @@ def test_what_is_told_before_is_not_pointed_at() -> None:
         "Siemens hired Ana Roth",
         "Siemens's new CTO is Lena Voss",
     ]
+
+
+@pytest.mark.parametrize(
+    ("talk", "memories"),
+    [
+        ("Rob: Lise is pregnant!\nAnn: wow\nRob: I know", ["Lise is pregnant"]),
+        ("Rob: hi\nAnn: Mum's out of surgery.\nRob: ok", ["Ann's mum is out of surgery"]),
+        ("Rob: hi\nAnn: Did I tell you I passed my driving test\nRob: no", ["Ann passed their driving test"]),
+        (
+            "#data\nbo: we're freezing deploys until Jan 4\nal: ok\nbo: thx",
+            ["The team is freezing deploys until Jan 4"],
+        ),
+        (
+            "Ute: Schade. Tina hat im März ein Kind bekommen\nKai: Er ist bei meinen Eltern\nUte: Schön!",
+            ["Ute: Tina hat im März ein Kind bekommen"],
+        ),
+        (
+            "Bia: oi\nGui: minha mãe vai se mudar pra cá\nBia: não posso, parti o braço no sábado",
+            ["Gui: minha mãe vai se mudar pra cá", "Bia: não posso, parti o braço no sábado"],
+        ),
+    ],
+)
+def test_news_of_others_is_told_by_name(talk: str, memories: list[str]) -> None:
+    assert _memories(talk) == memories
+
+
+def test_who_is_named_in_passing_is_meant_and_a_dream_is_not() -> None:
+    assert _memories("user: the landlord says no.\nuser: it's a lab mix named Moose, i'm adopting him in May.") == [
+        "User is adopting Moose in May"
+    ]
+    assert _memories("Ann: hi\nBo: i got laid off today lol\nAnn: oh") == ["Bo got laid off on 27 November 2026"]
+    assert not _memories("Dreamt of the old house again, I was nine and the stairs were water.")
