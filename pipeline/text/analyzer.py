@@ -7,6 +7,7 @@ single ideographs count as well, because one of them is often a word.
 import re
 import unicodedata
 import zlib
+from array import array
 from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from itertools import chain
@@ -120,7 +121,7 @@ def query_term_forms(text: str) -> list[tuple[int, ...]]:
     return list(forms.values())
 
 
-def spelling_forms(text: str, unknown_terms: Collection[int]) -> dict[int, list[int]]:
+def spelling_forms(text: str, unknown_terms: Collection[int]) -> dict[int, "array[int]"]:
     """The terms of words one slip of the pen from those words of a query whose terms nobody has, by term.
 
     >>> [term_hash("address") in forms for forms in spelling_forms("our adress", [term_hash("adress")]).values()]
@@ -128,11 +129,13 @@ def spelling_forms(text: str, unknown_terms: Collection[int]) -> dict[int, list[
     """
     found = words(text)
     language = detect_language(found, text)
-    forms: dict[int, list[int]] = {}
+    forms: dict[int, array[int]] = {}
     for word in found:
         own = term_hashes(word, language)
         if len(own) == 1 and own[0] in unknown_terms and word.isascii() and word.isalpha():
-            forms[own[0]] = [term for like in _misspellings(word) for term in term_hashes(like, language)]
+            # Not by the cache of terms, which these words, made up by the hundred, would fill.
+            likely = chain.from_iterable(_word_terms(like, language) for like in _misspellings(word))
+            forms[own[0]] = array("I", map(term_hash, likely))
     return forms
 
 

@@ -10,8 +10,9 @@ from pipeline.packed_vectors import levels_and_scales
 from pipeline.rows import PackedVectors, Vector
 
 Number = TypeVar("Number", bound=np.generic)
-_UNPACKED_NUMBERS = 57_344
-"""Numbers that are unpacked at once: their copies fit into the processor's second cache."""
+_UNPACKED_NUMBERS = 28_672
+"""Numbers that are unpacked at once. Their copy has less than 128 KB: malloc maps new pages for one that has more
+(`app.process_tuning`), which takes several times as long as the cosines."""
 
 
 def cosines(vectors: PackedVectors, vector: Vector, rows: NDArray[np.intp] | None = None) -> NDArray[np.float32]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from pipeline.memory.grammar.clauses import auxiliaries, find_clauses
 from pipeline.memory.grammar.opening_names import accept_rewording, reworded, single_words
 from pipeline.memory.grammar.word_classes import COMPONENTS, WordClasses
-from pipeline.memory.languages.spelling import SpellingCorrector
+from pipeline.memory.languages.spelling import SpellingCorrector, WordHashes
 from pipeline.text.english_verbs import word_set
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def spelling_corrector() -> SpellingCorrector:
             words for name in ("lemma_index", "lemma_exc") for words in tables.get_table(name).values()
         )
         return SpellingCorrector(
-            frozenset(filter(_is_plain, lemmas)), frozenset(filter(_is_plain, parser.vocab.strings))
+            WordHashes(filter(_is_plain, lemmas)), WordHashes(filter(_is_plain, parser.vocab.strings))
         )
 
 

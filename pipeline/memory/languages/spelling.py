@@ -1,7 +1,9 @@
 """Correction of misspelled words, before a sentence is read. Pure."""
 
 import re
-from collections.abc import Iterator
+from array import array
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Iterator
 from string import ascii_lowercase
 
 from pipeline.text.english_verbs import BASES
@@ -23,6 +25,22 @@ _ENDINGS = (
 _MIN_STEM_CHARS = 3
 
 
+class WordHashes:
+    """A set of words by 64-bit hashes: 8 bytes a word, where a set of texts takes up to 100.
+
+    >>> "bee" in WordHashes(["ant", "bee"]), "wasp" in WordHashes(["ant", "bee"])
+    (True, False)
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._hashes = array("q", sorted(map(hash, words)))
+
+    def __contains__(self, word: object) -> bool:
+        number = hash(word)
+        at = bisect_left(self._hashes, number)
+        return at < len(self._hashes) and self._hashes[at] == number
+
+
 class SpellingCorrector:
     """Corrects English words by the lemmas of a dictionary and by words that were seen in text.
 
@@ -30,7 +48,7 @@ class SpellingCorrector:
     dictionary are as likely to be wrong as the word itself, and what is only in texts may be a name.
     """
 
-    def __init__(self, lemmas: frozenset[str], seen: frozenset[str]) -> None:
+    def __init__(self, lemmas: Container[str], seen: Container[str]) -> None:
         self._lemmas = lemmas
         self._seen = seen
 
