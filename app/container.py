@@ -208,6 +208,7 @@ def _build_app_state(
         memories=store.memories,
         catalog=store.catalog,
         operations=store.operations,
+        answers=store.answers,
         memory_repository=pipeline.memory_repository,
         blobs=resources.blobs,
         page_renderer=resources.page_renderer,

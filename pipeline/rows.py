@@ -326,6 +326,17 @@ class OperationRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """Answer to a request with an idempotency key. `key`, `request`: hashes of the key and of what was asked for."""
+
+    key: str
+    request: str
+    status: int
+    body: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class SyncRunsRow:
     """Latest runs of a connector, newest first. A run that is `running` may still be queued."""
 

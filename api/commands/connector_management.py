@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 from api.commands.namespace_settings import get_or_create_namespace
 from api.dependencies.app_state import AppState
+from api.dependencies.idempotency import resource_id, reused_key
 from api.dependencies.service_interfaces import ConnectorCapabilities, ConnectorService
 from api.errors import http_errors
 from api.policies.api_keys import Principal
@@ -37,7 +37,7 @@ async def create(
     config, secrets = bodies.split_config({**_CONFIG_DEFAULTS.get(body.provider, {}), **fields.get("config", {})})
     now = state.clock.now()
     row = ConnectorChanged(
-        id=f"con_{uuid4().hex}",
+        id=resource_id("con", namespace),
         provider=body.provider,
         incarnation=(await get_or_create_namespace(state, namespace)).incarnations[0],
         status="pending" if capabilities.requires_authorization else "active",
@@ -48,6 +48,8 @@ async def create(
         created_at=now,
         updated_at=now,
     )
+    if (existing := connectors.registry.catalog.connector(row.id)) is not None:
+        return await _created_before(connectors, existing, row)
     if (fault := await connectors.find_fault(row, secrets)) is not None:
         raise http_errors.BadRequestError("The connector can't work like this", fault)
     if capabilities.requires_authorization:
@@ -58,6 +60,20 @@ async def create(
     await connectors.registry.save(row)
     await connectors.registry.request_sync(row, "manual")
     return connector_created_response(row, None)
+
+
+async def _created_before(
+    connectors: ConnectorService, existing: ConnectorChanged, repeated: ConnectorChanged
+) -> bodies.ConnectorCreated:
+    """Answer a repeated request; BadRequestError if it asks for another connector with the same idempotency key."""
+    if any(getattr(existing, name) != getattr(repeated, name) for name in ("provider", "incarnation", "config")):
+        raise reused_key(f"Another request created connector {existing.id}")
+    if existing.status == "pending":
+        return connector_created_response(existing, await connectors.pending_authorization_link(existing))
+    if not (await connectors.registry.load_runs(existing.id)).runs:
+        # The process may have ended before it asked for a run.
+        await connectors.registry.request_sync(existing, "manual")
+    return connector_created_response(existing, None)
 
 
 async def list_connectors(

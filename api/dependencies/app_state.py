@@ -17,6 +17,7 @@ from pipeline.rows import DocumentRow, MemoryRow
 from pipeline.runtime.metrics import Metrics
 from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.store import (
+    AnswerRepository,
     OperationRepository,
     SettingsCatalog,
     ShardedChunkTable,
@@ -48,6 +49,7 @@ class AppState:
     memories: ShardedMemoryTable
     catalog: SettingsCatalog
     operations: OperationRepository
+    answers: AnswerRepository
     memory_repository: MemoryRepository
     blobs: Blobs
     page_renderer: PageRenderer

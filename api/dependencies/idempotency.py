@@ -3,6 +3,7 @@
 from contextvars import ContextVar
 from datetime import datetime
 from hashlib import sha256
+from uuid import uuid4
 
 from api.errors.http_errors import BadRequestError, ConflictError
 from pipeline.projection import IDEMPOTENCY_WINDOW, has_same_key
@@ -11,6 +12,8 @@ from pipeline.rows import DocumentRow
 HEADER = "idempotency-key"
 MAX_KEY_LENGTH = 255
 _HASH_LENGTH = 16
+_REUSED = "The idempotency key was used before"
+_ADVICE = "with this key within a day. Use a new key for each request, and repeat a request with the very body it had."
 _key_of_request: ContextVar[str | None] = ContextVar("idempotency_key", default=None)
 
 
@@ -31,6 +34,23 @@ def submission_key(namespace: str, item: int, request: object) -> str | None:
     return None if key is None else f"{_hash(f'{namespace}/{item}/{key}')}:{_hash(repr(request))}"
 
 
+def answer_key(principal: str, path: str) -> str | None:
+    """Return under what the answer to the current request is kept; None: it has no key."""
+    key = _key_of_request.get()
+    return None if key is None else _hash(f"{principal}/{path}/{key}")
+
+
+def resource_id(prefix: str, namespace: str) -> str:
+    """Return the id of what the current request creates: the same one for every repetition with its key."""
+    key = _key_of_request.get()
+    return f"{prefix}_{uuid4().hex if key is None else sha256(f'{namespace}/{key}'.encode()).hexdigest()[:32]}"
+
+
+def reused_key(of: str) -> BadRequestError:
+    """Return the error for a key with which something else was asked for, where the contract declares no 409."""
+    return BadRequestError(_REUSED, f"{of} {_ADVICE}")
+
+
 def is_known(row: DocumentRow | None, key: str | None, now: datetime) -> bool:
     """Return whether the document has had this request; ConflictError if the key was used for another one."""
     require_unused_key(row, key, now)
@@ -41,11 +61,7 @@ def require_unused_key(row: DocumentRow | None, key: str | None, now: datetime) 
     """Raise ConflictError if another request changed the document with this key."""
     known = _recent_keys(row, key, now)
     if row is not None and known and key not in known:
-        raise ConflictError(
-            "The idempotency key was used before",
-            f"Another request changed document {row.id[:100]!r} with this key within a day. Use a new key for each"
-            " request, and repeat a request with the very body it had.",
-        )
+        raise ConflictError(_REUSED, f"Another request changed document {row.id[:100]!r} {_ADVICE}")
 
 
 def _recent_keys(row: DocumentRow | None, key: str | None, now: datetime) -> list[str]:

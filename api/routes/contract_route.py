@@ -18,6 +18,7 @@ from api.dependencies.authentication import app_state, authenticate, authenticat
 from api.errors.http_errors import BadRequestError, ForbiddenError, QuotaExceededError, TooManyRequestsError
 from api.policies.audit_log import AUDITED_OPERATIONS, audit_entry
 from api.policies.recall_log import READ_NAMESPACES_SCOPE_KEY, ids_shown, purpose_of, query_digest
+from api.routes.kept_answers import KEPT_OPERATIONS, find_kept_answer, keep_answer
 from pipeline.runtime import correlation
 from pipeline.usage_counter import UsageCounts, seconds_left_in_month
 from schemas.events import AuditOutcome, RecallRecorded
@@ -70,6 +71,7 @@ class ContractRoute(APIRoute):
         action = AUDITED_OPERATIONS.get(self.operation_id or "")
         reads = "read" in required_scopes(self.dependant)
         operation = self.operation_id or ""
+        keeps_answer = operation in KEPT_OPERATIONS
 
         async def handle(plain: Request) -> Response:
             if not allows_anonymous or "authorization" in plain.headers:
@@ -81,7 +83,10 @@ class ContractRoute(APIRoute):
                 _reject_unknown_query_parameters(request, options)
                 if not takes_body:
                     await _reject_body(request)
-            response = await handle_request(request)
+            kept = await find_kept_answer(request) if keeps_answer else None
+            response = await handle_request(request) if kept is None else kept
+            if keeps_answer and kept is None:
+                await keep_answer(request, response)
             if reads:
                 await _record_recalls(request, response, operation)
             if has_budget:

@@ -10,6 +10,7 @@ from pipeline.rows import SyncRunsRow
 from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.lancedb.table_size import TableSize
 from pipeline.store.single_process.write_ahead_log import WriteAheadLog
+from pipeline.store.tables.answer_repository import AnswerRepository
 from pipeline.store.tables.chunk_table import ShardedChunkTable
 from pipeline.store.tables.document_table import ShardedDocumentTable
 from pipeline.store.tables.memory_table import ShardedMemoryTable
@@ -30,6 +31,7 @@ class Store:
         memories: ShardedMemoryTable,
         catalog: SettingsCatalog,
         operations: OperationRepository,
+        answers: AnswerRepository,
         tombstones: Tombstones,
         syncs: ShardedTable[SyncRunsRow],
         tables: tuple[ShardedTable[Any], ...],
@@ -40,6 +42,7 @@ class Store:
         self.memories = memories
         self.catalog = catalog
         self.operations = operations
+        self.answers = answers
         self.tombstones = tombstones
         self.syncs = syncs
         self._tables = tables
@@ -104,8 +107,9 @@ class Store:
             await self._write_ahead_log.erase_truncated()
 
     async def copy_unlogged_state(self, other: "Store") -> None:
-        """Copy what the log cannot rebuild: results of operations, and runs of connectors."""
+        """Copy what the log cannot rebuild: results of operations, kept answers, and runs of connectors."""
         await _copy_all_rows(other.operations.table, self.operations.table)
+        await _copy_all_rows(other.answers.table, self.answers.table)
         await _copy_all_rows(other.syncs, self.syncs)
 
     async def refresh(self, incarnations: Collection[str] | None = None) -> None:

@@ -28,6 +28,7 @@ from pipeline.store.single_process.write_ahead_log import WriteAheadLog
 from pipeline.store.store import Store
 from pipeline.store.table_factory import ExclusiveTableFactory, SharedTableFactory, TableFactory
 from pipeline.store.tables import chunk_table, document_table, memory_table, settings_tables
+from pipeline.store.tables.answer_repository import AnswerRepository
 from pipeline.store.tables.operation_repository import OperationRepository
 from pipeline.store.tables.settings_catalog import SettingsCatalog
 from pipeline.store.tables.tombstones_table import SharedTombstones
@@ -169,7 +170,7 @@ async def _open_shared(factory: SharedTableFactory, properties: StoreProperties,
     tombstones = await factory.open_small(settings_tables.tombstones_codec())
     store = await _open_tables(factory, properties, catalog, SharedTombstones(tombstones), further_tables=(tombstones,))
     await store.refresh()
-    for table in (store.operations.table, tombstones, store.syncs):
+    for table in (store.operations.table, store.answers.table, tombstones, store.syncs):
         await table.refresh()
     return store
 
@@ -189,6 +190,7 @@ async def _open_tables(
     chunks = await factory.open_chunks(chunk_table.codec(properties.dimensions), properties.shards)
     memories = await factory.open_memories(memory_table.codec(properties.dimensions), properties.shards)
     operations = await factory.open_small(settings_tables.operations_codec())
+    answers = await factory.open_small(settings_tables.answers_codec())
     syncs = await factory.open_small(settings_tables.sync_runs_codec())
     return Store(
         documents=documents,
@@ -196,8 +198,9 @@ async def _open_tables(
         memories=memories,
         catalog=catalog,
         operations=OperationRepository(operations),
+        answers=AnswerRepository(answers),
         tombstones=tombstones,
         syncs=syncs,
-        tables=(documents, chunks, memories, *further_tables, operations, syncs),
+        tables=(documents, chunks, memories, *further_tables, operations, answers, syncs),
         write_ahead_log=write_ahead_log,
     )

@@ -129,6 +129,7 @@ async def open_service(folder: Path, site: Path | None = None) -> AsyncIterator[
         memories=store.memories,
         catalog=store.catalog,
         operations=store.operations,
+        answers=store.answers,
         memory_repository=MemoryRepository(store.memories, FactLookup(store.memories), store.catalog),
         blobs=FolderBlobs(folder / "blobs"),
         page_renderer=PageRenderer(),

@@ -138,6 +138,18 @@ async def test_a_connector_that_needs_no_user_starts_at_once(world: ConnectedSer
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("body", [{"provider": "github"}, {"provider": "granola", "config": {"apiKey": KEY}}])
+async def test_a_repeated_request_makes_one_connector(world: ConnectedService, body: dict[str, Any]) -> None:
+    path, headers = "/ns/alice/connectors", {"Idempotency-Key": "k1"}
+    first = await world.client.ok("POST", path, body, headers=headers)
+    again = await world.client.ok("POST", path, body, headers=headers)
+    assert again["id"] == first["id"]
+    assert (again["authorization"] is None) == (first["authorization"] is None)
+    refusal = await world.client.fails(400, "POST", path, {**body, "provider": "web-crawler"}, headers=headers)
+    assert refusal["error"]
+
+
+@pytest.mark.anyio
 async def test_a_provider_that_nobody_set_up_can_not_be_connected(world: ConnectedService) -> None:
     refusal = await world.client.fails(503, "POST", "/ns/alice/connectors", {"provider": "gmail"})
     assert "gmail" in str(refusal)

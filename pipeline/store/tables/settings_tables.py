@@ -1,4 +1,4 @@
-"""Codecs of the small tables: operations, sync runs, tombstones; one row per key."""
+"""Codecs of the small tables: operations, answers, sync runs, tombstones; one row per key."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from pipeline.rows import OperationRow, SyncRunsRow
+from pipeline.rows import AnswerRow, OperationRow, SyncRunsRow
 from pipeline.store.lancedb.row_codec import TIMESTAMP, RowCodec, string_array, timestamp_array, to_python_values
 from pipeline.store.tables.tombstones_table import TombstoneRow
 from schemas.events import SyncReported
@@ -42,6 +42,15 @@ def operations_codec() -> RowCodec[OperationRow]:
         *map(_timestamp_column, ("created_at", "updated_at")),
     ]
     return _build_codec("operations", "id", columns, OperationRow)
+
+
+def answers_codec() -> RowCodec[AnswerRow]:
+    columns = [
+        *map(_text_column, ("key", "request", "body")),
+        _Column("status", pa.int64(), attrgetter("status")),
+        _timestamp_column("at"),
+    ]
+    return replace(_build_codec("answers", "key", columns, AnswerRow), short_lived=True)
 
 
 def sync_runs_codec() -> RowCodec[SyncRunsRow]:

@@ -59,6 +59,41 @@ async def test_a_key_of_another_request_is_refused(client: ContractClient) -> No
     assert answer.json()["error"] == "The idempotency key was used before"
 
 
+async def test_a_repeated_deletion_leaves_what_was_added_since(client: ContractClient, service: Service) -> None:
+    await client.ok("POST", PATH, {"id": "note", "content": "Tea."})
+    first = await write(client, "DELETE", PATH, {"ids": ["note", "unknown"]}, "k1")
+    await client.ok("POST", PATH, {"id": "note", "content": "Coffee."})
+    service.clock.moment += timedelta(hours=23)
+    assert await write(client, "DELETE", PATH, {"ids": ["note", "unknown"]}, "k1") == first
+    assert (await read(client))["id"] == "note"
+    service.clock.moment += timedelta(hours=2)
+    assert (await write(client, "DELETE", PATH, {"ids": ["note", "unknown"]}, "k1"))["count"] == 1
+
+
+@pytest.mark.parametrize("path", ["/ns/alice", "/ns/alice?moveTo=bob"])
+async def test_a_repeated_deletion_or_move_of_a_namespace_leaves_what_was_added_since(
+    client: ContractClient, path: str
+) -> None:
+    await client.ok("POST", PATH, {"id": "note", "content": "Tea."})
+    first = await write(client, "DELETE", path, None, "k1")
+    await client.ok("POST", PATH, {"id": "later", "content": "Coffee."})
+    assert await write(client, "DELETE", path, None, "k1") == first
+    assert await client.ok("GET", f"{PATH}/later")
+
+
+async def test_a_key_of_another_deletion_is_refused(client: ContractClient) -> None:
+    await client.ok("POST", PATH, {"id": "note", "content": "Tea."})
+    await write(client, "DELETE", PATH, {"ids": ["other"]}, "k1")
+    refusal = await client.fails(400, "DELETE", PATH, {"ids": ["note"]}, headers={"Idempotency-Key": "k1"})
+    assert refusal["error"] == "The idempotency key was used before"
+
+
+async def test_a_refused_deletion_is_not_kept(client: ContractClient) -> None:
+    await client.fails(404, "DELETE", "/ns/alice", headers={"Idempotency-Key": "k1"})
+    await client.ok("POST", PATH, {"id": "note", "content": "Tea."})
+    assert (await write(client, "DELETE", "/ns/alice", None, "k1"))["deletedDocumentsCount"] == 1
+
+
 async def test_after_a_day_a_key_is_free_again(client: ContractClient, service: Service) -> None:
     await client.ok("POST", PATH, {"id": "note", "content": "Tea."})
     await write(client, "PATCH", f"{PATH}/note", {"metadata": {"n": 1}}, "k1")
