@@ -12,7 +12,7 @@ from pipeline.text.english_nouns import RELATIVES, own_noun
 from pipeline.text.english_verbs import word_set
 from pipeline.text.utterance import TEAM, Utterance
 
-_NAME = r"[^\W\d_][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){0,2}(?: \d{1,2}(?= ?[(:]))?"
+_NAME = r"[^\W\d_][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){0,2}(?: \d{1,4}(?= ?[(:]))?"
 _STAMP = (
     r"(?P<stamp>[\[(][^\])\n]{1,40}[\])]\s*|"
     r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? )?\d{1,2}:\d{2}(?::\d{2})?\s*(?:[AaPp][Mm])?\s*[-\u2013]?\s+)?"

@@ -178,11 +178,12 @@ class _Spoken:
 def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) -> Iterator[_Spoken]:
     offset, asked = passage.utterance.start, passage.utterance.asked or ""
     split = split_sentences(passage.utterance.text, split_on_newlines=passage.utterance.is_chat)
-    for sentence in join_continued(split, continues) if passage.is_speech else split:
+    for sentence in join_continued(split, _goes_on) if passage.is_speech else split:
         if not passage.is_speech and not _NAMES_SOMETHING.match(sentence.text):
             continue
         start, end = (None, None) if offset is None else (offset + sentence.start, offset + sentence.end)
-        said = passage.with_names(to_be_remembered(sentence.text) if passage.is_speech else sentence.text)
+        whole = _THEN_RESULT.sub(lambda match: f"{match['test']} {match['shown'].lower()}", sentence.text)
+        said = passage.with_names(to_be_remembered(whole) if passage.is_speech else whole)
         if not said:
             continue
         if passage.is_speech and discourse.language is None and detect_language(said) is None:
@@ -199,6 +200,28 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
             said_now = SaidSentence(text, context, discourse, is_answer=bool(answers), title=passage.title)
             yield _Spoken(said_now, start, end)
         asked = ""
+
+
+def _goes_on(sentence: str, before: str) -> bool:
+    """Return whether a sentence names what the one before says, or the result that it says is there.
+
+    >>> _goes_on("All clear!", "So the scan came back."), _goes_on("Phew.", "So the scan came back.")
+    (True, False)
+    """
+    return (_RESULT.match(sentence) is not None and _CAME_BACK.search(before) is not None) or continues(
+        sentence, before
+    )
+
+
+_SHOWN = (
+    r"(?:it'?s |they'?re |(?:all|everything)(?:'s| is)? |totally |completely )*(?:all |nothing |no )?(?:clear|fine|"
+    r"good|negative|positive|normal|benign|malignant|clean|broken|torn|low|high)\b[^.!?]{0,40}[.!]*$"
+)
+"""What a scan or a test has shown, without a verb."""
+_TESTS = r"\b(?:scan|tests?|biopsy|results?|bloods?|x-?ray|mri|survey|smear)\b[\w ]{0,30}\bback"
+_CAME_BACK = re.compile(rf"{_TESTS}[.!]*$", re.IGNORECASE)
+_RESULT = re.compile(_SHOWN, re.IGNORECASE)
+_THEN_RESULT = re.compile(rf"(?P<test>{_TESTS})[.!]+ (?P<shown>{_SHOWN})", re.IGNORECASE)
 
 
 def _statements(said: str) -> list[str]:

@@ -68,6 +68,12 @@ _NO_SENTENCE = re.compile(
     r"(?:[A-Z][\w.-]*(?: \([\w ]+\))?[, ]*)+$|^(?:[A-Z][\w.-]*,? )+[A-Z][\w-]*, [A-Z][\w-]*$"
 )
 """Fields and lists of names in any language."""
+_OF_ANYBODY = re.compile(
+    r"(?:the )?(?:wedding|birthday|due date|surgery|op|operation|funeral|graduation|anniversary|"
+    r"diagnosis)\b",
+    re.IGNORECASE,
+)
+"""What without an owner is of whom was spoken of, and else the speaker's."""
 _SAME_DAY = re.compile(r"\b(?:on )?(?:the|that) (?:very )?same day\b")
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 
@@ -195,6 +201,8 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
         return []
     if said.discourse.person is not None and with_patient(said.text) != said.text:
         return []  # it is theirs
+    if said.discourse.person is not None and _OF_ANYBODY.match(said.text) and text[:3].lower() == "my ":
+        return []
     is_marked = said.text.rstrip().endswith("?") and not _ends_before_question(said.text, text)
     is_question = is_marked or asks_elsewhere(said.text)
     least = min_worth - _WORTH_OF_ANSWERS * said.is_answer - _WORTH_OF_MINUTES * said.context.is_group

@@ -282,6 +282,11 @@ _HAS_NO_VERB = re.compile(
     re.IGNORECASE,
 )
 """Whom somebody has, without a verb: `no kids, two dogs`."""
+_VALUE_FIRST = re.compile(
+    r"^(?P<value>[$\u20ac\u00a3]?\d[\d.,]*k?(?: (?!is\b)[a-z]+)?) is (?P<what>(?:my|our) [a-z ]{3,30})(?=[.!]*$)",
+    re.IGNORECASE,
+)
+"""What something of the writer's is, said first: `$900 is my rent`."""
 _WEEKS = re.compile(
     r"^(?P<am>(?:I'm|I am) (?:now )?\d{1,2} weeks)(?=$|[,.;!]| (?:and|so|now|today|already)\b)", re.IGNORECASE
 )
@@ -435,6 +440,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _STATE_ALONE.sub(
         lambda match: f"I'm {match[0].lower()}", _TOLD.sub(lambda told: "I have " if told["it"] else "", text)
     )
+    text = _VALUE_FIRST.sub(r"\g<what> is \g<value>", text)
     text = _WEEKS.sub(r"\g<am> pregnant", _HAS_NO_VERB.sub(_has, text))
     text = _RECURRING.sub(_recurring, _ABOUT_ME.sub(r"I'm \g<age>", text))
     text = _DOSE.sub(r"I take \g<what> ", text)

@@ -110,6 +110,12 @@ _LINKED = re.compile("(?:\u304c|\u3051\u3069|\u306e\u3067|\u304b\u3089)$")
 """What joins a Japanese statement to a question."""
 _POLITE = "und|e|et|y|en|i|och|a|bitte|por favor|per favore|s'il te pla\u00eet|stp|prosz\u0119|pros\u00edm"
 """What stands before an order."""
+_TAG = re.compile(
+    r"(?:no|verdad|eh|oder|ne|gell|nicht wahr|non|hein|n['\u2019]est-ce pas|n\u00e9|vero|giusto|toch|prawda|nie|eller|"
+    r"visst|\u0434\u0430|\u043f\u0440\u0430\u0432\u0434\u0430)[ ?]*",
+    re.IGNORECASE,
+)
+"""What makes a question of a statement."""
 _MIN_WORDS_WITHOUT_STOP = 16
 _MAX_FAREWELL_SPACES = 2
 """Spaces in what somebody says last, after a word that ends their talk."""
@@ -176,7 +182,8 @@ class LanguageProfile:
             is_last = text.count(" ", at + 1 + len(word)) < _MAX_FAREWELL_SPACES
             if is_last and len(word.strip()) >= _MIN_GREETING_CHARS:
                 return [*parts, text[begin:at]]  # `bueno llámame`
-            if is_whole and joined is not None and self.own.match(text[at + 1 + joined.end() :]) is not None:
+            is_own = joined is not None and self.own.match(text[at + 1 + joined.end() :]) is not None
+            if is_whole and (is_own or (self.own.match(text, at + 1) is not None and _begins_anew(text, at + 1))):
                 parts.append(text[begin:at])
                 begin = at + 1
             at = text.find(" ", at + 1 + (joined.end() if joined is not None else 0))
@@ -203,6 +210,8 @@ class LanguageProfile:
         'ich bin Veganer'
         """
         *before, last = _COMMAS.split(text)
+        if _TAG.fullmatch(last):
+            return ""  # `pasamos a martes, no?`
         is_question = self.asks.search(last) is not None or last.rstrip(" ?").count(" ") < _MAX_QUESTION_SPACES
         return _LINKED.sub("", ", ".join(before)) if is_question else ""
 
@@ -239,6 +248,22 @@ class LanguageProfile:
     def without_opening(self, text: str) -> str:
         """Return a sentence without the words that join it to what was said before: `und`, `pero`."""
         return self.openings.sub("", text)
+
+
+def _begins_anew(text: str, at: int) -> bool:
+    """Return whether the speaker says `I` there, and not after a word that makes it part of what came before."""
+    before = text[:at].split()[-1:]
+    return _SPEAKER.match(text, at) is not None and not _SUBORDINATING.intersection(before)
+
+
+_SPEAKER = re.compile(
+    r"(?:ich|wir|je|j'\w+|nous|yo|io|eu|ik|jag|\u044f|\u043c\u044b) (?!(?:und|et|y|e|en|och|\u0438)\b)", re.IGNORECASE
+)
+_SUBORDINATING = word_set(
+    "dass weil wenn ob wie was wo als und oder que qu' qui quand si comme o\u00f9 et ou porque cuando y o che "
+    "perch\u00e9 quando se e dat omdat als of en att om n\u00e4r och \u0447\u0442\u043e \u0435\u0441\u043b\u0438 "
+    "\u043a\u043e\u0433\u0434\u0430 \u0438 moi c'est"
+)
 
 
 def is_instruction(text: str) -> bool:
@@ -381,6 +406,8 @@ def states_personal_fact(
         return False
     if QUESTION_MARK.search(plain) or profile.asks.search(plain) or _SAYS.search(plain):
         return False
+    if _FRAME_OF_LETTER.match(plain) or (_SOMEBODY_ELSE.match(plain) and not is_minutes):
+        return False
     is_own = profile.own.search(plain) is not None
     is_noted = tells_of_own(plain) or (is_note and (has_change_word(plain) or _names_own(plain)))
     has_names = is_minutes and profile is not _profiles()["de"] and _NAME_WITHIN.search(plain) is not None
@@ -423,7 +450,7 @@ def _count_words(text: str) -> int:
 
 def _is_half_said(text: str, profile: LanguageProfile) -> bool:
     """Return whether a remark is about what was named before: `los dejé hace un mes`, `vou, dia 3`."""
-    if _SOMEBODY_ELSE.match(text) is not None or _PLACES_ALONE.match(text) is not None:
+    if _PLACES_ALONE.match(text) is not None:
         return True
     pointing = profile.points.match(text)
     first, comma, rest = text.partition(",")
@@ -432,11 +459,23 @@ def _is_half_said(text: str, profile: LanguageProfile) -> bool:
 
 
 _SOMEBODY_ELSE = re.compile(
-    r"(?:il|elles?|ils|\u00e9l|ella|ellos|ellas|el[ea]s?|lui|loro|er|hij|zij|ze|han|hon|oni|"
-    r"\u043e\u043d[\u0430\u0438]?|\u0432\u043e\u043d[\u0430\u0438]|\u0432\u0456\u043d)\b(?! y a\b)(?!['\u2019])",
+    r"(?:il(?= (?:est|a|va|ne|se|fait|\u00e9tait|avait|travaille|habite)\b| [ns]')|"
+    r"elles?|ils|\u00e9l|ella|ellos|ellas|el[ea]s?|lui|loro|er|hij|zij|ze|han|hon|oni|"
+    r"\u043e\u043d[\u0430\u0438]?|\u0432\u043e\u043d[\u0430\u0438]|\u0432\u0456\u043d|ha|tiene|vive|trabaja|duerme|lavora|tem|mora|trabalha)\b"
+    r"(?! y a\b)(?!['\u2019])",
     re.IGNORECASE,
 )
-"""Who was named before a remark."""
+"""Who was named in the sentence before."""
+_FRAME_OF_LETTER = re.compile(
+    r"(?:journal|tagebuch|diario|di\u00e1rio|dagboek|dagbok|dziennik|\u0434\u043d\u0435\u0432\u043d\u0438\u043a|g\u00fcnl\u00fck)\b.{0,30}\d|"
+    r"\u65e5[\u8a18\u8a8c\u8bb0]|\uc77c\uae30|(?:liebe[rs]?|ch[e\u00e8]re?s?|querid[oa]s?|estimad[oa]s?|car[oaie]|"
+    r"k\u00e4ra|lieve|kochan\w|drog[ai]|\u0434\u043e\u0440\u043e\u0433\w+|\u0443\u0432\u0430\u0436\u0430\u0435\u043c\w+|sevgili|"
+    r"say\u0131n) [^.!?,]{2,40}$|"
+    r"(?:\u0446\u0435\u043b\u0443\u044e|\u043e\u0431\u043d\u0438\u043c\u0430\u044e|bises|bisous|kram(?:ar)?|liefs|groetjes|u\u015bciski|ca\u0142usy|"
+    r"\u00f6pt\u00fcm|baci|abbracci|besos|beijos|abra\u00e7os?|un abrazo)\b[^.!?]{0,30}$",
+    re.IGNORECASE,
+)
+"""Titles of journals, salutations and farewells."""
 _PLACES_ALONE = re.compile(
     r"(?:(?:en|a|al|em|n[ao]|in|\u00e0|au|im|am|w|do|\u0432|\u043d\u0430) [^\W\d]+(?:, |$))+$", re.IGNORECASE
 )

@@ -120,3 +120,17 @@ def test_a_state_keeps_what_belongs_to_it(message: str, fact: str) -> None:
 )
 def test_short_tellings_are_read_as_meant(message: str, facts: list[str]) -> None:
     assert [fact.text for fact in extract_facts(message, MONDAY)] == facts
+
+
+@pytest.mark.parametrize(
+    ("message", "facts"),
+    [
+        ("$1,200 is my rent.", ["User's rent is $1,200"]),
+        ("So the scan came back. All clear!!", ["The scan came back all clear"]),
+        ("Here's my docker-compose:\nservices: I run Plex\n", []),
+        ("I met my sister Ana. She lives in Rome. wedding's on 22 May", ["User's sister Ana lives in Rome"]),
+    ],
+)
+def test_values_results_and_pasted_settings_are_read_as_meant(message: str, facts: list[str]) -> None:
+    found = [fact.text for fact in extract_facts(message, MONDAY)]
+    assert [fact for fact in found if "met" not in fact] == facts

@@ -202,3 +202,31 @@ def test_a_changed_fact_ends_no_other_that_shares_only_have() -> None:
 def test_minutes_tell_what_has_a_day_or_a_number_and_go_on_in_their_language() -> None:
     minutes = "Verslag overleg\n- Anna werkt niet meer op vrijdag\n- het budget is 40 duizend euro\n- koffie is op"
     assert texts(minutes) == ["Anna werkt niet meer op vrijdag", "het budget is 40 duizend euro"]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "Querida tía Inés",
+        "Journal de Margaux, 18 nov.",
+        "Bises, Martine",
+        "日記 11月20日 晴れ。",
+        "Le escribo para contarle mis planes.",
+        "Er hat meine Nummer seit Mai.",
+        "Vive ahora conmigo en Getafe.",
+    ],
+)
+def test_the_frame_of_a_letter_and_what_names_nobody_state_nothing(frame: str) -> None:
+    assert not texts(f"{frame}\n\nWir wohnen in Kiel, ich arbeite dort als Koch.")[1:]
+
+
+def test_what_is_talked_without_stops_is_split_where_the_speaker_begins_anew() -> None:
+    said = "hallo ihr wegen weihnachten noch wir kommen am dritten mit dem zug und bleiben und ich esse kein fisch"
+    assert texts(said) == [
+        "User: wir kommen am dritten mit dem zug und bleiben",
+        "User: ich esse kein fisch",
+    ]
+
+
+def test_a_question_after_a_comma_makes_a_question_of_the_whole() -> None:
+    assert not texts("Pili: hola\nSole: pues pasamos a martes, no?\nPili: sí")
