@@ -22,6 +22,7 @@ from pipeline.bus.sqlite.log_cleaner import RECORDS_PER_BATCH, LogCleaner
 from pipeline.bus.sqlite.log_database import CommitResult, GroupPartition, LogDatabase, LogTransaction, partition_of_key
 from pipeline.bus.sqlite.log_eraser import LogEraser
 from pipeline.bus.sqlite.log_reader import LogReader
+from pipeline.bus.sqlite.recent_records import RecentRecords
 from pipeline.bus.sqlite.topic_feed import SqliteTopicFeed
 from pipeline.bus.stage_consumers import apply_backlog
 from pipeline.bus.topic_follower import follow_topic
@@ -62,9 +63,10 @@ class SqliteBus:
             dict(database.end_offsets), database.positions(), self._writer.save_position
         )
         self._delivery = Delivery(self, clock, retry_policy, observer=observer)
-        self._consumers = StageConsumers(self._positions, self._delivery, self._fetch, database.partitions)
+        self._consumers = StageConsumers(self._positions, self._delivery, self._fetch_for_stage, database.partitions)
         self._eraser = LogEraser(database, self._writer, self._positions, self._query)
         self._feeds: list[SqliteTopicFeed] = []
+        self._recent = RecentRecords()
         self._sealer = sealer
         if sealer is not None:
             database.opener = reader.opener = sealer.open
@@ -153,6 +155,7 @@ class SqliteBus:
         return positions
 
     async def run(self, stages: Sequence[Stage[Any]], *, until_idle: bool = False) -> None:
+        self._database.followed_topics.update(stage.source.name for stage in stages)
         await self._consumers.run(stages, until_idle=until_idle)
 
     async def drain(self) -> None:
@@ -357,6 +360,8 @@ class SqliteBus:
         self._lock.release()
 
     def _on_append(self, committed: CommitResult) -> None:
+        self._recent.push(committed.followed)
+        self._recent.forget(committed.removed)
         for feed in self._feeds:
             if records := [record for record in committed.followed if record.topic == feed.topic]:
                 feed.push(records)
@@ -364,6 +369,10 @@ class SqliteBus:
 
     async def _fetch(self, topic_partition: TopicPartition, start: int, limit: int) -> list[RawRecord]:
         return await self._query(lambda reader: reader.read(*topic_partition, start, limit))
+
+    async def _fetch_for_stage(self, topic_partition: TopicPartition, start: int, limit: int) -> list[RawRecord]:
+        recent = self._recent.since(topic_partition, start, limit)
+        return recent or await self._fetch(topic_partition, start, limit)
 
     async def _query(self, query: Callable[[LogReader], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._reader_executor, query, self._reader)

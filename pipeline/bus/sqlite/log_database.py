@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,6 +59,8 @@ class CommitResult:
     end_offsets: Mapping[TopicPartition, int]
     followed: Sequence[RawRecord]
     """Appended records of followed topics, in order."""
+    removed: Collection[TopicPartition] = ()
+    """Partitions of which records were removed."""
 
 
 class LogDatabase:
@@ -91,7 +93,7 @@ class LogDatabase:
         self.topic_ids |= log.topic_ids
         self.end_offsets |= log.end_offsets
         self._wal_bytes += log.value_bytes + _TRANSACTION_OVERHEAD_BYTES
-        return CommitResult(results, log.end_offsets, log.followed)
+        return CommitResult(results, log.end_offsets, log.followed, log.removed)
 
     def checkpoint(self, *, idle: bool) -> None:
         """Move SQLite's write-ahead log into the main file if it is large; `idle` lowers the threshold."""
@@ -138,6 +140,7 @@ class LogTransaction:
         self._rows: list[tuple[Any, ...]] = []
         self.end_offsets: dict[TopicPartition, int] = {}
         self.followed: list[RawRecord] = []
+        self.removed: set[TopicPartition] = set()
         self.topic_ids: dict[str, int] = {}
         self.value_bytes = 0
 
@@ -175,6 +178,7 @@ class LogTransaction:
     def remove(self, topic: str, partition: int, offsets: Iterable[int]) -> int:
         """Delete records and return their number; their offsets are never reused."""
         topic_id = self._topic_id(topic)
+        self.removed.add((topic, partition))
         deleted = self._db.executemany(
             "DELETE FROM records WHERE topic = ? AND partition = ? AND offset = ?",
             [(topic_id, partition, offset) for offset in offsets],

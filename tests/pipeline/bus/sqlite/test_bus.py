@@ -393,3 +393,40 @@ async def test_records_at_scattered_offsets_are_read_together_however_large(
 
 def files_with(folder: Path, data: bytes) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and data in path.read_bytes()]
+
+
+async def test_a_stage_that_keeps_up_handles_records_without_reading_the_log(
+    bus: SqliteBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = RecordingHandler()
+    running = asyncio.create_task(bus.run([Stage("reader", NOTES, handler.handle)]))
+    await asyncio.sleep(0)
+    monkeypatch.setattr(log_reader.LogReader, "read", None)
+    for place in [*await bus.publish(NOTES, numbered_events([1])), *await bus.publish(NOTES, numbered_events([2]))]:
+        await bus.wait_until_consumed("recollect.reader", NOTES.name, place.partition, place.offset)
+    running.cancel()
+    assert sorted(handler.numbers) == [1, 2]
+
+
+async def test_a_group_that_begins_later_gets_no_record_that_was_erased_meanwhile(bus: SqliteBus) -> None:
+    first, later = RecordingHandler(), RecordingHandler()
+    running = asyncio.create_task(bus.run([Stage("first", NOTES, first.handle)]))
+    await asyncio.sleep(0)
+    (erased,) = await bus.publish(NOTES, [("key", NumberedEvent(number=1))])
+    await bus.publish(NOTES, [("key", NumberedEvent(number=2))])
+    await bus.wait_until_consumed("recollect.first", NOTES.name, erased.partition, erased.offset + 1)
+    assert await bus.erase((NOTES.name, erased.partition), [erased.offset]) == set()
+    await bus.run([Stage("later", NOTES, later.handle)], until_idle=True)
+    running.cancel()
+    assert (first.numbers, later.numbers) == ([1, 2], [2])
+
+
+async def test_a_stage_far_behind_reads_what_is_not_kept_from_the_log(bus: SqliteBus) -> None:
+    handler, slow = RecordingHandler(), RecordingHandler()
+    running = asyncio.create_task(bus.run([Stage("quick", NOTES, handler.handle)]))
+    await asyncio.sleep(0)
+    for number in range(200):
+        await bus.publish(NOTES, [("key", NumberedEvent(number=number))])
+    await bus.run([Stage("slow", NOTES, slow.handle, batch_size=7)], until_idle=True)
+    running.cancel()
+    assert slow.numbers == list(range(200))
