@@ -273,6 +273,7 @@ _BREAK = re.compile(
     r", (?=(?:today|now|next|tomorrow),? [a-z]+ing\b)|"
     r"; (?!(?:no|not|as|since|because)\b)(?=\w+(?: \w+)+)|"
     r", (?=please (?:make|let|call|send|tell|ask)\b)|"
+    r",? and (?=(?:mum|mom|dad) (?:is|has|does|can|will|was|isn't|hasn't|doesn't|can't|won't)\b)|"
     r", (?:and )?(?:it )?turns out(?: that)? (?=(?:I|I'\w+|my|we|our|she|he)\b)|"
     r",? and (?=(?:the |my )?(?:doc(?:tor)?|gp|dentist|vet|physio) (?:has )?(?:put|gave|took|prescribed|switched) )",
     re.IGNORECASE,

@@ -20,7 +20,8 @@ _HANDED_OVER = re.compile(
     r"(?!^[ \t]*(?:review|feedback|critique|edit|fix|answer)[ \t]*:[ \t]*\S)"
     rf"(?:{_ASKED}(?:{_TASK})\b[^\n:]{{0,120}}|{_GIVEN}[^\n:.!?]{{0,60}}|"
     r"^[ \t]*(?!(?:\w+ )?(?:voice|audio) )(?:\w+ ){0,2}(?:lyrics|poem|quote|excerpt|transcript|article|"
-    r"essay|riddle|joke|limerick|haiku)[ \t]*):[ \t]*(?=[^\s\u2026]|\n)",
+    r"essay|riddle|joke|limerick|haiku|song|verse|chorus|(?:test|exercise|grammar|practice|example) (?:answer|sentence|"
+    r"phrase|question)s?)(?: ideas?| drafts?)?[ \t]*):[ \t]*(?=[^\s\u2026]|\n)",
     re.IGNORECASE | re.MULTILINE,
 )
 _HANDED_OVER_ELSEWHERE = re.compile(

@@ -413,7 +413,11 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
 
 
 def _named_within(clause: Clause) -> "Token | None":
-    """Return who is named in passing: `it's a lab mix named Moose`."""
+    """Return who is named in passing: `it's a lab mix named Moose`, `his name's Callum`, `she's called Ida`."""
+    if clause.subject.lemma_ == "name" or clause.head.lower_ in ("called", "named"):
+        names = (child for child in clause.head.children if child.dep_ in ("attr", "oprd") and child.pos_ == "PROPN")
+        is_told = any(part.lower_ in OTHERS for part in clause.subject.subtree)
+        return next(names, None) if is_told else None
     named = (token for token in clause.tokens if token.lower_ in ("named", "called") and token.dep_ == "acl")
     return next((child for token in named for child in token.children if child.pos_ == "PROPN"), None)
 

@@ -36,9 +36,9 @@ _WEEKDAYS = {name[:3]: name for name in ("monday", "tuesday", "wednesday", "thur
 _STATES = english_pattern("states")
 _PREDICATE = (
     rf"(?:(?:{_STATES})(?=$|[,.;!]| (?:to|of|with|in|and|but|now|again|since|so|too|because|from|about)\b)|an?|the|in|"
-    r"on|at|out|not|now|just|only|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|pregnant|(?:off|"
-    r"over)(?=$|[,.;!])|(?!wedding|meeting|painting|building|evening|morning)\w{2,}ing (?:an?|the|my|our|to|in|for|on|"
-    r"up|too|with|from|back|soon|next|at)|\w{2,}ing$)(?!\w)"
+    r"on|at|out|with|home|not|now|just|only|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|"
+    r"pregnant|(?:off|over)(?=$|[,.;!])|(?!wedding|meeting|painting|building|evening|morning)\w{2,}ing (?:an?|the|"
+    r"my|our|to|in|for|on|up|too|with|from|back|soon|next|at)|\w{2,}ing$)(?!\w)"
 )
 """What follows `is` rather than an owner: `my sister's expecting a baby`."""
 _SUBJECT_BEFORE = re.compile(
@@ -143,7 +143,7 @@ _STATE = re.compile(
     rf"(?:going to \w+|(?<=not )\w{{3,}}ing(?! to\b)|an? (?:(?:huge|big|real) )?fan of \w|"
     rf"(?:excited|interested|pregnant|{_STATES})(?=$|,| (?!(?:meal|food|dish|recipe|menu|option|diet|\w+s)\b)))"
 )
-_LIKES = r"(?:prefer|hate|own|(?:love|like)(?! (?:\d+|the|this|that|it|your|how|an?)\b))"
+_LIKES = r"(?:prefer|hate|own|(?:love|like)(?! (?:\d+|from|to|and|the|this|that|it|your|how|an?)\b))"
 _OFTEN = r"(?:always|never|usually|mostly|rarely|hardly ever)"
 _PRESENT = re.compile(
     rf"(?:can't \w+|won't be \w+ing\b|weigh (?:in at )?\d|"
@@ -446,7 +446,9 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _DOSE.sub(r"I take \g<what> ", text)
     text = _SPELLED_AGE.sub(r"I'm \g<age> years old", text)
     text = _ITS_DOSE.sub(_takes, _THEY_PAY.sub("I get paid ", text))
-    text = with_owners(_NO_MORE_OF.sub(r"I no longer have \g<what>", text))
+    if context.speaker is None or " for me" in text:  # among people it may be of what the other has told
+        text = _NO_MORE_OF.sub(r"I no longer have \g<what>", text)
+    text = with_owners(text)
     if begins_with_thing(text):
         first, *others = text.split(", ")
         text = ", ".join([first, *map(restore_subject, others)])

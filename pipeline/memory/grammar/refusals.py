@@ -26,6 +26,8 @@ _COUNTED_PEOPLE = _EACH_OTHERS | word_set("adult person people kid child man wom
 _TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
 _OTHERS_PLACES = frozenset({"place", "stead"})
 """Whose one takes is somebody else's: `Ada was elected in her place`."""
+_TRADING = frozenset({"buy", "sell", "order", "need", "want"})
+"""Verbs after which a number alone counts what was named before: `sold two at the market`."""
 _MODALS = word_set("would could should might may must shall ought 'd")
 _ALL_OTHERS = frozenset({"everyone", "everybody", "nobody"})
 
@@ -56,7 +58,7 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
         any(map(_counts_or_relates, clause.head.children)) or any(map(_is_reciprocal, clause.tokens))
     ):
         return "whom it counts or relates is not named"
-    if any(map(_lacks_object, clause.tokens[:-1])):
+    if any(map(_lacks_object, clause.tokens[:-1])) or _acts_on_itself(clause):
         return "an object left out"
     if (unnamed := dangling(clause, has_antecedent=has_antecedent)) is not None:
         return f"{unnamed.text!r} is not named"
@@ -116,6 +118,12 @@ def _is_part_of_own(subject: "Token") -> bool:
     )
 
 
+def _acts_on_itself(clause: Clause) -> bool:
+    """Return whether a verb has the speaker of the one before for its subject and object: `took it, gave me a rash`."""
+    is_taken = clause.is_shared and is_first(clause.subject)
+    return is_taken and any(child.lower_ in ("me", "us") for child in clause.head.children)
+
+
 def _lacks_object(token: "Token") -> bool:
     """Return whether a preposition has no object: `has been working on for a while`."""
     if f"{token.head.lemma_} {token.lower_}" in _PHRASES:
@@ -134,7 +142,9 @@ def _is_opinion(clause: Clause) -> bool:
 
 def _is_unsure(clause: Clause, words: set[str]) -> bool:
     if "would" in words or "'d" in words:
-        wish = clause.head.lemma_ in ("love", "like", "prefer", "rather")
+        wish = clause.head.lemma_ in ("love", "like", "prefer", "rather") and not any(
+            map(_is_asked, clause.head.children)
+        )
         is_past = any(token.lower_ == "'d" and clause.head.tag_ in ("VBN", "VBD") for token in auxiliaries(clause.head))
         if (not wish or not is_first(clause.subject)) and not is_past:
             return True
@@ -145,6 +155,16 @@ def _is_unsure(clause: Clause, words: set[str]) -> bool:
     return any(
         token.lower_ in _MODALS and token.lower_ not in ("would", "'d", "may") for token in auxiliaries(clause.head)
     ) or _is_opinion(clause)
+
+
+def _is_asked(act: "Token") -> bool:
+    """Return whether a wish is what somebody asks of who listens: `I'd like to report a fault`."""
+    return act.dep_ == "xcomp" and act.lemma_ in _REQUESTED
+
+
+_REQUESTED = word_set(
+    "report change order book cancel know ask request return speak apply confirm inform thank add say"
+)
 
 
 def without_doubt(clause: Clause) -> Clause:
@@ -221,6 +241,8 @@ def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
         word = token.lower_
         if word in ("later", "earlier") and token.i and token.nbor(-1).lemma_ in _TIMES:
             return token  # `two weekends later`
+        if token.tag_ == "CD" and token.dep_ == "dobj" and token.head.lemma_ in _TRADING and not any(token.children):
+            return token
         if word == "that" and token.dep_ == "det" and _is_time_told_before(token.head):
             return token
         if word in OTHERS:

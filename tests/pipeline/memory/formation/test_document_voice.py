@@ -354,6 +354,9 @@ def test_notes_of_a_case_may_name_somebody_by_an_initial() -> None:
         "Je dois écrire un dialogue pour le cours: A: J'habite à Nice et j'ai un chien.",
         "Ein Freund von mir sagt immer: ich wohne nicht, ich hause.",
         "I am writing about my son Theo.",
+        "song idea: I packed my bags in Memphis, I left my baby crying",
+        "Test answers: 1) I have lived here for ten years. 2) We bought a car yesterday.",
+        "Hello, I'd like to report a power cut.",
     ],
 )
 def test_what_is_made_up_or_asked_of_a_machine_is_nobodys(pasted: str) -> None:

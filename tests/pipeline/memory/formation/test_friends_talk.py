@@ -183,3 +183,21 @@ def test_who_is_named_in_passing_is_meant_and_a_dream_is_not() -> None:
     ]
     assert _memories("Ann: hi\nBo: i got laid off today lol\nAnn: oh") == ["Bo got laid off on 27 November 2026"]
     assert not _memories("Dreamt of the old house again, I was nine and the stairs were water.")
+
+
+@pytest.mark.parametrize(
+    ("said", "memories"),
+    [
+        (
+            "His name's Callum, he's a marine engineer, lives in Leith.",
+            ["Callum is a marine engineer", "Callum lives in Leith"],
+        ),
+        ("New boss is called Simone.", ["Bo's new boss is called Simone"]),
+        ("No more night shifts!", []),
+        ("I tried melatonin, gave me nightmares.", []),
+        ("I sold two at the market.", []),
+        ("My brother's flying in from Perth and dad doesn't know.", ["Bo's brother is flying in from Perth"]),
+    ],
+)
+def test_who_is_new_is_told_by_name_and_nobody_acts_on_themselves(said: str, memories: list[str]) -> None:
+    assert _memories(f"Ann: how was it\nBo: {said}\nAnn: ok") == memories
