@@ -109,10 +109,10 @@ def _judge(weights: NDArray[np.float64], examples: Sequence[Example]) -> str:
 async def _examples() -> list[Example]:
     found = []
     embedders = (open_embedder("e5-encoder"), open_embedder("e5"))
-    namespaces = list(_namespaces())
+    every = list(namespaces())
     for embedder in embedders:
-        changes = await _changes_of(namespaces, embedder)
-        for namespace in namespaces:
+        changes = await _changes_of(every, embedder)
+        for namespace in every:
             found += await _compare(namespace, embedder, changes[namespace.source])
     return found
 
@@ -137,7 +137,8 @@ async def _changes_of(namespaces: Sequence[Namespace], embedder: Embedder) -> di
     return {source: ToldChanges(weights[:-1], float(weights[-1])) for source, weights in learned.items()}
 
 
-def _namespaces() -> Iterator[Namespace]:
+def namespaces() -> Iterator[Namespace]:
+    """Yield the namespaces of all sources that the weights are learned on."""
     for pairs in successions():
         asked = [Asked(p.question, p.newer, p.older) if p.replaces else Asked(p.question, p.older) for p in pairs]
         yield Namespace("successions", [*(pair.older for pair in pairs), *(pair.newer for pair in pairs)], asked)
@@ -145,9 +146,8 @@ def _namespaces() -> Iterator[Namespace]:
     for language in (*LANGUAGES, *MORE_LANGUAGES):
         half = paraphrases(language, locked=False)
         updates = [Asked(question, newer, older) for older, newer, question in half.updates]
-        yield Namespace(
-            "paraphrases", [text for parts in zip(*half.updates, strict=True) for text in parts[:2]], updates
-        )
+        said = [*(older for older, _, _ in half.updates), *(newer for _, newer, _ in half.updates)]
+        yield Namespace("paraphrases", said, updates)
         yield from _fact_namespaces("paraphrases", [(fact, [question]) for fact, question in half.facts])
     yield from _fact_namespaces("answered", answered_statements())
     for part in WORLDS:

@@ -30,8 +30,10 @@ PairSet = Literal[
     "states_locked",
     "months_open",
     "months_locked",
+    "said_open",
+    "said_locked",
 ]
-"""Ten sets in two halves, nine of them of many kinds and languages, and two written in minutes after the rules."""
+"""Eleven sets in two halves, ten of them of many kinds and languages, and two written in minutes after the rules."""
 _ENDING = {"= replaces", "= ends", "= corrects"}
 _SECOND_ANSWERS = "= second answers"
 

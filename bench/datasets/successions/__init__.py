@@ -1,9 +1,12 @@
-"""Statements that follow one another, with a question, in 22 languages: whether the newer answers it, or the older."""
+"""Statements that follow one another, with a question, in 22 languages: whether the newer answers it, or the older.
+
+`hurried_pairs.txt` has such pairs of people who type in a hurry. Only weights are learned on both.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-_FILE = Path(__file__).parent / "pairs.txt"
+_FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +19,10 @@ class Succession:
     question: str
 
 
-def successions() -> list[list[Succession]]:
-    """Return the pairs, a list for each language."""
-    _, *sections = _FILE.read_text("utf-8").strip().split("\n\n")
+def successions(*, hurried: bool = False) -> list[list[Succession]]:
+    """Return the pairs, a list for each language; `hurried`: those of people who type in a hurry."""
+    file = _FOLDER / f"{'hurried_' if hurried else ''}pairs.txt"
+    _, *sections = file.read_text("utf-8").strip().split("\n\n")
     return [[succession_of(line) for line in section.split("\n")] for section in sections]
 
 

@@ -10,6 +10,7 @@ from pipeline.index.ranking.array_operations import cosines
 from pipeline.index.ranking.bm25_scorer import Bm25Scorer, TermWeights
 from pipeline.index.ranking.calibration import Calibration
 from pipeline.index.ranking.learned.answer_kinds import AskedKind
+from pipeline.index.ranking.learned.newer_statement import StatementPair, answers_instead
 from pipeline.index.ranking.query_intent import QueryIntent
 from pipeline.index.ranking.ranking_parameters import CHUNK_K1, K1, NEIGHBOR_MAX_CHARS, NEIGHBOR_SHARE
 from pipeline.index.segments.binary_quantization import SignBitCodes
@@ -35,6 +36,8 @@ class AnalyzedQuery:
     document_scores: NDArray[np.float32]
     intent: QueryIntent
     asked_kind: AskedKind | None = None
+    answers_instead: Callable[[StatementPair], bool] = answers_instead
+    """Whether a newer statement answers instead of an older one; a measurement may record what is compared."""
 
     def bm25(self, kind: str, postings: Postings) -> Bm25Scorer:
         """The scorer of a segment's rows, whose scores `bm25_contribution` weighs."""

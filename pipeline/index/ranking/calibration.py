@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.index.ranking.learned.answer_bias import AnswerBias
 from pipeline.index.ranking.learned.answer_kinds import AnswerKinds, AskedKind
+from pipeline.index.ranking.learned.statement_meanings import StatementMeanings
 from pipeline.index.ranking.learned.told_changes import ToldChanges
 from pipeline.index.segments.common_part import E5_FILE, E5_WITH_ENCODER_FILE, CommonPart, read_common_part
 from pipeline.rows import Vector
@@ -35,6 +36,7 @@ class Calibration:
     answer_bias: AnswerBias | None = None
     answer_kinds: AnswerKinds | None = None
     told_changes: ToldChanges | None = None
+    statement_meanings: StatementMeanings | None = None
 
     def similarity(self, raw_score: float) -> float:
         """The similarity of a raw score: within 0 and 1, monotonic."""
@@ -133,6 +135,7 @@ def _learned_calibration(embedder_name: str) -> Calibration:
         answer_bias=AnswerBias(*read("answer_bias")),
         answer_kinds=AnswerKinds.from_rows(read("answer_kinds")),
         told_changes=ToldChanges(changes[:-1], float(changes[-1])),
+        statement_meanings=StatementMeanings(*read("statement_meanings")),
     )
 
 

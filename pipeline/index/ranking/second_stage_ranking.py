@@ -14,7 +14,6 @@ from pipeline.index.ranking.candidates import AnySegmentView, Candidates, Succes
 from pipeline.index.ranking.learned.answer_kinds import AskedKind
 from pipeline.index.ranking.learned.newer_statement import (
     StatementPair,
-    answers_instead,
     tells_another_home,
     usual_likeness,
 )
@@ -287,8 +286,11 @@ def _merit_instead(query: AnalyzedQuery, comparison: "_Comparison", old: int, ne
         about_asker=query.intent.asks_about_asker,
         is_newer_of_another_kind=comparison.are_of_another_kind[new],
         asks_for_home=query.asked_kind is not None and query.asked_kind.is_home,
+        meaning_log_odds=float(comparison.meanings[old, new]),
+        older_lead=older.score - newer.score,
+        is_newer_passage=newer.is_passage,
     )
-    if not answers_instead(pair):
+    if not query.answers_instead(pair):
         return None
     return np.inf if tells_another_home(pair) else pair.likeness + newer.cosine
 
@@ -306,6 +308,8 @@ class _Comparison:
     """Whether each tells another kind of answer instead."""
     change_log_odds: list[float]
     """Those that each tells of a change."""
+    meanings: NDArray[np.float32]
+    """What the meanings of an older one (row) and a newer one (column) add to those that the newer answers instead."""
 
     def with_scores(self, candidates: Candidates) -> "_Comparison":
         """The same with the scores that the candidates have now."""
@@ -326,6 +330,8 @@ def _compare_best(
     calibration = query.calibration
     if calibration.common_part is None or calibration.told_changes is None or calibration.answer_kinds is None:
         return None
+    if calibration.statement_meanings is None:
+        return None
     said = _facts_of_conversations(query, candidates, aligned, best)
     statements = [
         statement
@@ -339,7 +345,8 @@ def _compare_best(
     usual = usual_likeness(likeness, candidates.document_ordinals[[each.position for each in statements]].tolist())
     told, others = calibration.answer_kinds.told_by(directions, query.asked_kind)
     changes = calibration.told_changes.log_odds(directions).tolist()
-    return _Comparison(statements, likeness, usual, told, others, changes)
+    meanings = calibration.statement_meanings.log_odds(directions)
+    return _Comparison(statements, likeness, usual, told, others, changes, meanings)
 
 
 def _facts_of_conversations(
@@ -363,7 +370,10 @@ def _facts_of_conversations(
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A short candidate: place, score, cosine with the query, time, speaker (empty without a name), vector and text."""
+    """A short candidate: place, score, cosine with the query, time, speaker (empty without a name), vector and text.
+
+    `is_passage`: a chunk, and not a memory.
+    """
 
     position: int
     score: float
@@ -372,6 +382,7 @@ class _Statement:
     speaker: str
     vector: Vector
     text: str
+    is_passage: bool
 
 
 def _statement_at(
@@ -389,9 +400,8 @@ def _statement_at(
     if said_at != position:
         own, at = candidates.locate(position)
         cosine = max(cosine, query.row_cosine(unpack(own.segment.columns.vectors[at])))
-    return _Statement(
-        position, float(candidates.scores[position]), cosine, time, speaker if colon else "", vector, text
-    )
+    score, is_passage = float(candidates.scores[position]), bool(candidates.is_chunk[position])
+    return _Statement(position, score, cosine, time, speaker if colon else "", vector, text, is_passage)
 
 
 def _relate_memories_and_chunks(

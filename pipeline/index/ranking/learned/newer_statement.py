@@ -1,7 +1,8 @@
 """Replacement of an older statement by a newer one as the answer to a question, by a learned weighing of both. Pure.
 
 "I set the alarm to seven" after "I get up at six": no rule understands both, and they share no word. A logistic
-regression weighs how near they are to each other and to the question, and what is known of their words.
+regression weighs how near they are to each other and to the question, and what is known of their words. A second one
+weighs what both mean (`statement_meanings`) as well: it may object, or decide where it is sure.
 """
 
 import math
@@ -41,6 +42,18 @@ _HOME_LOG_ODDS = 1.0
 """Log-odds from which a statement tells of a home."""
 _MOVED_THINGS = re.compile(r"\bmov(?:ed|ing) (?:the|my|our|an?|some|all|it|them|everything)\b", re.IGNORECASE)
 """Who moves the sofa lives where they lived."""
+_LEAST_MEANT_LOG_ODDS = -0.25
+_SURELY_MEANT_LOG_ODDS = 1.0
+"""Log-odds by what both statements mean, below which the newer one never answers instead, and from which it does."""
+_MAX_LEAD = 1.5
+"""Raw score beyond which a greater lead of the older one tells no more."""
+_LENGTH_UNIT = 100.0
+"""Characters in which lengths are weighed."""
+_MEANT_BIAS = -0.53
+_MEANT_WEIGHTS = (4.77, -3.80, 4.62, 0.89, 0.16, -0.30, 0.59, -0.70, -1.22, 1.40, 1.54)
+_OBJECTION_WEIGHTS = (-2.25, -2.85, -0.65, -2.33, -2.20, -1.92, -0.90, -1.11)
+"""Learned by `python -m bench.statement_meanings`, which prints them; in the order of `plain_marks` and
+`objections`."""
 _BIAS = -5.66
 _MEASURE_WEIGHTS = (12.35, -9.22, 8.84, 0.10, 1.86, -0.33, 0.43)
 _KIND_WEIGHTS = (-1.04, 3.36, -0.94)
@@ -76,6 +89,12 @@ class StatementPair:
     """Whether the newer one tells another kind of answer instead: a home where the job is asked for."""
     asks_for_home: bool = False
     """Whether it asks where somebody lives: they have one home at a time."""
+    meaning_log_odds: float = 0.0
+    """What the meanings of both add to the log-odds that the newer one answers instead."""
+    older_lead: float = 0.0
+    """The raw score by which the older one leads."""
+    is_newer_passage: bool = True
+    """Whether the newer one is a passage, and not a memory."""
 
 
 def measures(pair: StatementPair) -> tuple[float, ...]:
@@ -114,20 +133,62 @@ def kind_marks(pair: StatementPair) -> tuple[float, ...]:
     return float(tells), float(changes), float(log_odds < (0.0 if older_tells else DOUBTFUL_LOG_ODDS))
 
 
+def plain_marks(pair: StatementPair) -> tuple[float, ...]:
+    """Return what is weighed beside the meanings of both without reading a word, in the order of the weights."""
+    lengths = (len(pair.newer) / _LENGTH_UNIT, len(pair.older) / _LENGTH_UNIT)
+    return (*measures(pair), min(pair.older_lead, _MAX_LEAD), float(pair.is_newer_passage), *lengths)
+
+
+def objections(pair: StatementPair) -> tuple[float, ...]:
+    """Return which words speak against the newer one, each 0 or 1, in the order of the weights.
+
+    It is about another relative, adds, is refused by rules that read both, tells of a plan, of the past or of what
+    passes, or hardly tells the kind of answer asked for; or the older one tells of a change itself.
+    """
+    newer, older = pair.newer, pair.older
+    relative = relative_in_subject(newer)
+    found = (
+        relative != "" and relative != relative_in_subject(older),
+        ADDED.search(newer) is not None or adds_to_others(newer),
+        is_readable(newer, older) and not may_succeed(newer, older),
+        tells_of_plan(newer),
+        PAST.search(newer) is not None,
+        PASSING.search(newer) is not None,
+        tells_of_change(older),
+    )
+    return (*map(float, found), kind_marks(pair)[-1])
+
+
 def answers_instead(pair: StatementPair) -> bool:
     """Return whether the newer statement answers instead of the older; reads their words only where they may matter."""
     if pair.is_newer_of_another_kind:
         return False
+    if tells_another_home(pair):
+        return not _is_beside(pair)
+    meant = _MEANT_BIAS + pair.meaning_log_odds + _weighed(_MEANT_WEIGHTS, plain_marks(pair))
+    if meant < _LEAST_MEANT_LOG_ODDS:  # objections only lower it
+        return False
+    meant += _weighed(_OBJECTION_WEIGHTS, objections(pair))
+    if meant < _LEAST_MEANT_LOG_ODDS or _is_beside(pair):
+        return False
+    is_sure = meant >= _SURELY_MEANT_LOG_ODDS and pair.likeness >= _CHANGE_LIKENESS
+    return is_sure or is_near_enough(pair)
+
+
+def _is_beside(pair: StatementPair) -> bool:
+    """Return whether only the newer one tells of a plan, or of what holds beside something else."""
+    return any(tells(pair.newer) and not tells(pair.older) for tells in (adds_to_others, tells_of_plan))
+
+
+def is_near_enough(pair: StatementPair) -> bool:
+    """Return whether it answers instead by how near both are to each other and to the question."""
     odds = _BIAS + _weighed(_MEASURE_WEIGHTS, measures(pair)) + _weighed(_KIND_WEIGHTS, kind_marks(pair))
     if odds + _weighed(_MARK_WEIGHTS, (1.0, 0.0, 0.0, 0.0)) >= LEAST_LOG_ODDS:
         odds += _weighed(_MARK_WEIGHTS, word_marks(pair))
-    is_home = tells_another_home(pair)
-    if odds < _CHANGE_LOG_ODDS and not is_home:
-        return False
-    if any(tells(pair.newer) and not tells(pair.older) for tells in (adds_to_others, tells_of_plan)):
+    if odds < _CHANGE_LOG_ODDS:
         return False
     least = _LEAST_READ_LOG_ODDS if is_readable(pair.newer, pair.older) else LEAST_LOG_ODDS
-    return is_home or odds >= least or _is_said_to_change(pair)
+    return odds >= least or _is_said_to_change(pair)
 
 
 def tells_another_home(pair: StatementPair) -> bool:

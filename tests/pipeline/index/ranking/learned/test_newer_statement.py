@@ -7,8 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.datasets.successions import successions
-from pipeline.index.ranking.learned.newer_statement import StatementPair, answers_instead, measures, usual_likeness
+from bench.datasets.successions import Succession, successions
+from pipeline.index.ranking.learned.newer_statement import (
+    _MEANT_WEIGHTS,
+    _OBJECTION_WEIGHTS,
+    StatementPair,
+    answers_instead,
+    is_near_enough,
+    measures,
+    objections,
+    plain_marks,
+    usual_likeness,
+)
 
 _UNREAD = StatementPair(
     "Jag går upp klockan sex.",
@@ -24,42 +34,44 @@ _UNREAD = StatementPair(
 _COSINES = st.floats(-0.2, 1.0)
 
 
-def test_a_statement_near_to_the_older_one_and_to_the_question_answers_instead() -> None:
-    assert answers_instead(_UNREAD)
+def test_a_statement_near_to_the_older_one_and_to_the_question_is_near_enough() -> None:
+    assert is_near_enough(_UNREAD)
 
 
 @pytest.mark.parametrize(
     "pair", [replace(_UNREAD, likeness=0.05), replace(_UNREAD, newer_cosine=0.02, newer_similarity=0.1)]
 )
 def test_a_statement_about_something_else_does_not(pair: StatementPair) -> None:
-    assert not answers_instead(pair)
+    assert not is_near_enough(pair)
 
 
 def test_a_statement_that_is_as_near_to_all_others_does_not() -> None:
-    assert not answers_instead(replace(_UNREAD, usual_likeness=0.45))
+    assert not is_near_enough(replace(_UNREAD, usual_likeness=0.45))
 
 
 def test_what_a_relative_does_does_not_answer_instead() -> None:
-    assert answers_instead(replace(_UNREAD, older="Ich wohne in Wien.", newer="Graz ist mein Zuhause."))
-    assert not answers_instead(replace(_UNREAD, older="Ich wohne in Wien.", newer="Meine Schwester wohnt in Graz."))
+    assert is_near_enough(replace(_UNREAD, older="Ich wohne in Wien.", newer="Graz ist mein Zuhause."))
+    assert not is_near_enough(replace(_UNREAD, older="Ich wohne in Wien.", newer="Meine Schwester wohnt in Graz."))
 
 
 def test_words_of_change_need_less_likeness() -> None:
     pair = replace(_UNREAD, likeness=0.2, older="Ich wohne in Wien.", newer="Graz ist mein Zuhause.")
-    assert not answers_instead(pair)
-    assert answers_instead(replace(pair, newer="Ich bin nach Graz umgezogen."))
+    assert not is_near_enough(pair)
+    assert is_near_enough(replace(pair, newer="Ich bin nach Graz umgezogen."))
 
 
 def test_what_holds_beside_the_older_statement_does_not_answer_instead() -> None:
-    pair = replace(_UNREAD, older="Ich arbeite dienstags.", newer="Ab jetzt arbeite ich mittwochs.")
+    pair = replace(
+        _UNREAD, older="Ich arbeite dienstags.", newer="Ab jetzt arbeite ich mittwochs.", meaning_log_odds=6.0
+    )
     assert answers_instead(pair)
     assert not answers_instead(replace(pair, newer="Ab jetzt arbeite ich auch mittwochs."))
 
 
 def test_two_statements_that_rules_read_have_to_be_nearer() -> None:
     pair = replace(_UNREAD, older="I take the bus to work.", newer="I cycle to the office.")
-    assert answers_instead(pair)
-    assert not answers_instead(replace(pair, likeness=0.35))
+    assert is_near_enough(pair)
+    assert not is_near_enough(replace(pair, likeness=0.35))
 
 
 def test_a_change_of_something_else_does_not_answer_instead() -> None:
@@ -75,23 +87,23 @@ def test_a_change_of_something_else_does_not_answer_instead() -> None:
         older_change=-2.5,
         newer_change=-1.1,
     )
-    assert not answers_instead(pair)
-    assert answers_instead(replace(pair, likeness=0.34, usual_likeness=0.1))
+    assert not is_near_enough(pair)
+    assert is_near_enough(replace(pair, likeness=0.34, usual_likeness=0.1))
 
 
 def test_a_statement_that_does_not_tell_what_is_asked_for_needs_more_likeness() -> None:
     pair = replace(_UNREAD, likeness=0.2, older="Я живу в Самаре.", newer="Потом я устроился сварщиком.")
-    assert answers_instead(pair)
-    assert not answers_instead(replace(pair, kind_log_odds=-3.0))
+    assert is_near_enough(pair)
+    assert not is_near_enough(replace(pair, kind_log_odds=-3.0))
 
 
 def test_a_change_of_what_is_asked_of_the_asker_needs_less() -> None:
     pair = replace(_UNREAD, likeness=0.15, newer_cosine=0.2, older="Ik woon in Breda.", newer="Ik ben verhuisd.")
     told = replace(pair, kind_log_odds=2.0, older_kind_log_odds=2.0)
-    assert not answers_instead(pair)
-    assert not answers_instead(told)
-    assert not answers_instead(replace(told, newer="Zwolle is mijn thuis.", about_asker=True))
-    assert answers_instead(replace(told, about_asker=True))
+    assert not is_near_enough(pair)
+    assert not is_near_enough(told)
+    assert not is_near_enough(replace(told, newer="Zwolle is mijn thuis.", about_asker=True))
+    assert is_near_enough(replace(told, about_asker=True))
 
 
 @given(_COSINES, _COSINES, _COSINES)
@@ -105,13 +117,37 @@ def test_being_nearer_never_counts_against_a_statement(likeness: float, cosine: 
         assert all(after >= before for before, after in zip(measures(near), measures(nearer), strict=True))
 
 
+def test_what_both_mean_may_object_or_decide_about_statements_that_are_alike() -> None:
+    assert not answers_instead(replace(_UNREAD, meaning_log_odds=-6.0))
+    far = replace(_UNREAD, likeness=0.2, newer_cosine=0.2)
+    assert not answers_instead(far)
+    assert answers_instead(replace(far, meaning_log_odds=6.0))
+    assert not answers_instead(replace(far, meaning_log_odds=6.0, likeness=0.05))
+
+
+def test_no_meaning_makes_an_answer_of_a_plan() -> None:
+    pair = replace(_UNREAD, older="I drive a Clio.", newer="I sold the Clio.", meaning_log_odds=6.0)
+    assert answers_instead(pair)
+    assert not answers_instead(replace(pair, newer="I might sell the Clio one day."))
+
+
+@given(_COSINES, st.sampled_from([pair for section in successions(hurried=True) for pair in section]))
+def test_words_only_object(likeness: float, pair: Succession) -> None:
+    compared = replace(_UNREAD, older=pair.older, newer=pair.newer, likeness=likeness)
+    assert len(objections(compared)) == len(_OBJECTION_WEIGHTS)
+    assert len(plain_marks(compared)) == len(_MEANT_WEIGHTS)
+    assert max(_OBJECTION_WEIGHTS) <= 0.0
+    assert min(objections(compared)) >= 0.0
+
+
 def test_usual_likeness_is_unknown_among_few_documents_and_low_among_different_ones() -> None:
     assert usual_likeness(np.eye(3, dtype=np.float32), [1, 2, 3]) == [None, None, None]
     assert usual_likeness(np.eye(5, dtype=np.float32), [1, 2, 3, 4, 5]) == [0.0] * 5
     assert usual_likeness(np.full((5, 5), 0.5, np.float32), [1, 2, 3, 4, 5]) == [0.5] * 5
 
 
-def test_the_pairs_that_are_learned_from_differ() -> None:
-    pairs = [pair for section in successions() for pair in section]
+@pytest.mark.parametrize("hurried", [False, True])
+def test_the_pairs_that_are_learned_from_differ(hurried: bool) -> None:
+    pairs = [pair for section in successions(hurried=hurried) for pair in section]
     assert len({(pair.older, pair.newer) for pair in pairs}) == len(pairs)
     assert all(pair.older != pair.newer and pair.question for pair in pairs)
