@@ -16,7 +16,7 @@ from pipeline.memory.languages.profiles import words_of_all
 from pipeline.text.analyzer import content_words, terms, words
 from pipeline.text.english_nouns import RELATIVES
 from pipeline.text.english_verbs import BASES, is_finite, is_past, word_set
-from pipeline.text.statement_words import has_change_word, relative_in_subject
+from pipeline.text.statement_words import has_change_word, relative_in_subject, says_time
 from pipeline.text.succession import ADDED, PASSING, PAST, WISHED
 from pipeline.text.temporal_expressions import MONTHS
 
@@ -484,7 +484,7 @@ def _ended_part(said: str) -> str:
     >>> _ended_part("ich bin im Urlaub, muss nicht mehr ins Büro"), _ended_part("Yoga, das ist vorbei, ich tanze")
     ('muss nicht mehr ins Büro', 'Yoga das ist vorbei')
     """
-    ended, parts = words_of_all("ended"), _PARTS.split(said)
+    ended, parts = words_of_all("ended"), [_object_of(part, "ended") for part in _PARTS.split(said)]
     found = [
         part if at == 0 or any(_foreign_stems(ended.sub(" ", part))) else f"{parts[at - 1]} {part}"
         for at, part in enumerate(parts)
@@ -493,6 +493,23 @@ def _ended_part(said: str) -> str:
     return " ".join(found)
 
 
+def _object_of(part: str, kind: str) -> str:
+    """Return a part from its word for a change on if an article follows, and no time: then it has an object.
+
+    >>> _object_of("Giulia ha perso il telefono", "ended"), _object_of("Toby murió el domingo", "ended")
+    ('perso il telefono', 'Toby murió el domingo')
+    """
+    for match in words_of_all(kind).finditer(part):
+        if _ARTICLE.match(part, match.end()) is not None and not says_time(part[match.end() :]):
+            return part[match.start() :]
+    return part
+
+
+_ARTICLE = re.compile(
+    r" (?:o|a|os|as|um|uma|il|lo|la|i|gli|le|un|una|uno|el|los|las|les|une|des|den|der|die|das|dem|einen?|eine|het|een|"
+    r"meu|minha|mio|mia|mi|mis|mon|ma|mes|meinen?|meine|mijn) (?=\w)|l'(?=\w)",
+    re.IGNORECASE,
+)
 _PARTS = re.compile("[,;\uff0c\u3001] *")
 
 

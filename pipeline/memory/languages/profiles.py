@@ -326,7 +326,10 @@ def _told_by_words(text: str, words: list[str], expected: LanguageProfile | None
         return _other(text, expected)  # `wat is de beste bakker in Gent`
     is_foreign = is_accented or _names_speaker(best, text)
     is_told = is_foreign or best.common_words.intersection(words) != {"no"}  # `no sugar, day 12` is not
-    return best if (common > english and is_told) or (0 < common == english and is_foreign) else None
+    if (common > english and is_told) or (0 < common == english and is_foreign):
+        return best
+    # `o Thor morreu mês passado`
+    return _other(text, expected) if is_doubtful(text) and has_change_word(text) else None
 
 
 def is_doubtful(text: str, expected: LanguageProfile | None = None) -> bool:
@@ -409,7 +412,7 @@ def states_personal_fact(
     if _FRAME_OF_LETTER.match(plain) or (_SOMEBODY_ELSE.match(plain) and not is_minutes):
         return False
     is_own = profile.own.search(plain) is not None
-    is_noted = tells_of_own(plain) or (is_note and (has_change_word(plain) or _names_own(plain)))
+    is_noted = tells_of_own(plain) or (is_note and (_says_what_changed(plain) or _names_own(plain)))
     has_names = is_minutes and profile is not _profiles()["de"] and _NAME_WITHIN.search(plain) is not None
     is_noted = is_noted or has_names or (is_minutes and _is_worth_minutes(plain))
     is_noted = is_noted or (is_message and _is_worth_minutes(_OF_SPEAKING.sub("", plain)))
@@ -495,6 +498,11 @@ _HANGUL = re.compile("[\uac00-\ud7af]+")
 """A word of Korean, which holds what others say in two."""
 _MIN_TOLD_WORDS = 4
 """Words of a remark from which it tells something."""
+
+
+def _says_what_changed(text: str) -> bool:
+    """Return whether a note says that something is over or other than it was: `Birba è scappato`."""
+    return has_change_word(text) or words_of_all("ended").search(text) is not None
 
 
 def _is_worth_minutes(text: str) -> bool:

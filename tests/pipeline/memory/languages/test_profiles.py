@@ -103,6 +103,8 @@ def test_a_chat_in_another_language_names_the_speaker() -> None:
         "Bob owns no car.",
         "I'm starting a dance studio.",
         "I've got a piano solo.",
+        "Bruno died yesterday.",
+        "gym membership cancelled",
     ],
 )
 def test_english_with_foreign_words_stays_english(sentence: str) -> None:
@@ -187,11 +189,26 @@ def test_a_sentence_that_names_whom_the_one_before_tells_of_stays_with_it(said: 
         ("Mijn nummer is 0471 33 20 18", "mijn nummer is nu 0496 85 17 40"),
         ("私は糖質制限中です", "糖質制限はやめました"),
         ("저는 담배를 피워요", "드디어 담배 끊었습니다"),
+        ("tenho um cachorro chamado Thor", "o Thor morreu mês passado"),
+        ("il mio gatto si chiama Birba", "Birba è scappato e non è più tornato"),
+        ("lavoro da Eataly", "ho lasciato Eataly ieri"),
     ],
 )
 def test_another_job_or_number_or_what_is_over_ends_what_was_said(before: str, after: str) -> None:
     old, new = extract_facts(before)[0], extract_facts(after)
     assert any(find_contradiction(fact.attributes, old.attributes) is not None for fact in new)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("la mia ragazza si chiama Giulia", "Giulia ha perso il telefono in spiaggia"),
+        ("mi perro se llama Toby", "Toby perdió la pelota"),
+    ],
+)
+def test_who_has_lost_or_left_something_is_still_there(before: str, after: str) -> None:
+    old, new = extract_facts(before)[0], extract_facts(after)
+    assert not any(find_contradiction(fact.attributes, old.attributes) is not None for fact in new)
 
 
 def test_a_changed_fact_ends_no_other_that_shares_only_have() -> None:
