@@ -52,9 +52,8 @@ _SHARED = word_set("i in a me no or am as do so at on")
 """Words of English that others have too."""
 _CODES = {"german": "de", "french": "fr", "spanish": "es"}
 _WITH_STOPWORDS = {
-    "ar": "arabic", "cs": "czech", "de": "german", "el": "greek", "es": "spanish", "fr": "french", "hi": "hindi",
-    "it": "italian", "nl": "dutch", "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian",
-    "sv": "swedish", "tr": "turkish",
+    "cs": "czech", "de": "german", "es": "spanish", "fr": "french", "it": "italian", "nl": "dutch", "pl": "polish",
+    "pt": "portuguese", "ro": "romanian", "sv": "swedish", "tr": "turkish",
 }  # fmt: skip
 _PROFILED = frozenset({"english", "catalan", *_CODES})
 QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf|\u304b\\W*$")
@@ -370,7 +369,7 @@ def _other(text: str, expected: LanguageProfile | None) -> LanguageProfile:
     words = {word.lower() for word in _WORD.findall(text)}
 
     def likelihood(profile: LanguageProfile) -> tuple[int, int, int, bool]:
-        said = len(profile.own.findall(plain)) + len(profile.asks.findall(plain)) + len(words & profile.stopwords)
+        said = 2 * (len(profile.own.findall(plain)) + len(profile.asks.findall(plain))) + len(words & profile.stopwords)
         opening = profile.openings.match(plain)
         said += 2 * (opening is not None and len(opening[0]) >= _MIN_GREETING_CHARS)
         doubts, lasts = len(profile.hedges.findall(plain)), len(profile.lasting.findall(plain))
@@ -463,7 +462,8 @@ def _is_half_said(text: str, profile: LanguageProfile) -> bool:
 
 _SOMEBODY_ELSE = re.compile(
     r"(?:il(?= (?:est|a|va|ne|se|fait|\u00e9tait|avait|travaille|habite)\b| [ns]')|"
-    r"elles?|ils|\u00e9l|ella|ellos|ellas|el[ea]s?|lui|loro|er|hij|zij|ze|han|hon|oni|"
+    r"elles?|ils|\u00e9l|ella|ellos|ellas|el[ea]s?|lui|loro|er(?! (?:is|zijn|was|waren|komt|staat|ligt|zit)\b)|"
+    r"hij|zij|ze|han|hon|oni|"
     r"\u043e\u043d[\u0430\u0438]?|\u0432\u043e\u043d[\u0430\u0438]|\u0432\u0456\u043d|ha|tiene|vive|trabaja|duerme|lavora|tem|mora|trabalha)\b"
     r"(?! y a\b)(?!['\u2019])",
     re.IGNORECASE,

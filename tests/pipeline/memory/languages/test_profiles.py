@@ -247,3 +247,13 @@ def test_what_is_talked_without_stops_is_split_where_the_speaker_begins_anew() -
 
 def test_a_question_after_a_comma_makes_a_question_of_the_whole() -> None:
     assert not texts("Pili: hola\nSole: pues pasamos a martes, no?\nPili: sí")
+
+
+@pytest.mark.parametrize("question", ["Яким транспортом користується Том", "Fino a quando posso fare la spesa qui"])
+def test_a_question_without_its_mark_makes_no_memory_whatever_language_it_resembles(question: str) -> None:
+    assert not texts(question)
+
+
+@pytest.mark.parametrize("sentence", ["Fındığa alerjim var.", "Er is een derde kat bij ons komen wonen."])  # noqa: RUF001
+def test_words_that_other_languages_have_too_hide_no_statement(sentence: str) -> None:
+    assert texts(sentence)
