@@ -27,20 +27,21 @@ class ServiceProgress:
             self._ask()
             return time.monotonic() - self._idle_since
 
-    def is_waiting(self, group: str) -> bool:
-        """Tell whether a group has records to handle, or may have some."""
+    def is_waiting(self, group: str, since: float) -> bool:
+        """Tell whether a group has records to handle, or may have some, by an answer asked for after `since`."""
         with self._lock:
-            self._ask()
+            self._ask(since)
             return not self._lag or bool(self._lag.get(group))
 
-    def _ask(self) -> None:
-        if time.monotonic() - self._asked_at < LOOK_SECONDS:
+    def _ask(self, since: float = 0.0) -> None:
+        began = time.monotonic()
+        if self._asked_at >= since and began - self._asked_at < LOOK_SECONDS:
             return
         try:
             answer = self._client.get(f"{self._url}/admin/status")
             self._lag = answer.json().get("lag") if answer.status_code == OK else None
         except httpx2.TransportError:
             self._lag = None
-        self._asked_at = time.monotonic()
+        self._asked_at = began
         if not self._lag or any(self._lag.values()):
             self._idle_since = self._asked_at

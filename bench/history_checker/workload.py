@@ -119,7 +119,7 @@ class HistoryRunner:
         """Wait until the stage of moves has handled every request; return whether this one was among them."""
         began, pauses = time.monotonic(), _growing_pauses()
         # That the target is there says nothing: it is made before the content is moved.
-        while self._progress.is_waiting(OPERATIONS_GROUP) and not self._is_stuck(began):
+        while self._progress.is_waiting(OPERATIONS_GROUP, began) and not self._is_stuck(began):
             time.sleep(next(pauses))
         answer = None
         while answer is None or answer.status_code not in {OK, NOT_FOUND}:
