@@ -375,6 +375,9 @@ _OF_GERUND = {
 _PARTICIPLE = {"gave": "given", "took": "taken", "chose": "chosen", "threw": "thrown", "drew": "drawn"}
 _MIN_SHOUTED_WORDS = 3
 """Fewer words in capitals may be names: `IT`, `BMW M3`."""
+_SHOUTED_VERB = re.compile(
+    r"^[A-Z]{4,}(?= (?:my|our|the|an?|to|it|this|that|him|her|them|in|from|on|at)\b)|(?<=\bI )[A-Z]{2,}(?= \w)"
+)
 _WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
 _HEDGE = re.compile(
     r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my (?:favou?rite|blood (?:type|group)|(?:\w+ )?(?:size|number|"
@@ -397,6 +400,18 @@ _ITS_DOSE = re.compile(
 """What somebody is to take: `from monday it's losartan fifty milligrams`."""
 
 
+def _said_calmly(match: re.Match[str]) -> str:
+    """Return a verb in capitals in small letters: `PASSED my driving test`; names stay (`SEAT to be sold`)."""
+    verb = match[0].lower()
+    return verb if verb == "am" or is_past(verb) or verb in _SHOUTABLE else match[0]
+
+
+_SHOUTABLE = BASES - word_set("seat swift focus base rest spring python rust") | word_set(
+    "really cannot never always also still just finally actually now only"
+)
+"""Verbs that are no names of things, and what stands before verbs."""
+
+
 def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool) -> str:
     """Return a sentence without greetings and vocatives, in common spelling, its omitted subject restored.
 
@@ -409,7 +424,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
         return text
     if text.isupper() and len(text.split()) >= _MIN_SHOUTED_WORDS:
         text = text.lower()
-    text = _SMALL_I.sub("I", _ASIDE.sub(" ", text).strip())
+    text = _SMALL_I.sub("I", _ASIDE.sub(" ", _SHOUTED_VERB.sub(_said_calmly, text)).strip())
     text = _TITLE.sub(lambda match: match[0].capitalize(), text)
     text = _AGREED.sub(lambda match: f"I {match['did'].lower()}{match['whom']} that ", text)
     text = _IT_WAS_AGREED.sub(r"We \g<did> ", text)

@@ -202,6 +202,20 @@ def test_laughter_irony_and_questions_in_other_languages_make_no_memory(said: st
     assert _memories(said) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        ("PASSED my driving test!!", "User passed their driving test"),
+        ("I LOVE sushi", "User loves sushi"),
+        ("I REALLY hate mornings", "User really hates mornings"),
+        ("I USE REST APIs at work", "User uses REST APIs at work"),
+        ("I work at IBM", "User works at IBM"),
+    ],
+)
+def test_a_verb_in_capitals_is_read_as_one_and_a_name_stays(said: str, memory: str) -> None:
+    assert _memories(said) == [memory]
+
+
 def test_what_is_dictated_without_stops_is_several_statements() -> None:
     said = "so i started at the bakery on monday and they are nice and i get free bread every day anyway call me back"
     memories = _memories(said)
