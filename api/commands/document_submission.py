@@ -62,7 +62,7 @@ class DocumentDraft:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionOutcome:
-    """Public id of a document, its row key, and its status after the write; `error`: why it was rejected.
+    """Public id of a document, its row key, and its status; `error`: why it was rejected.
 
     `has_new_content`: the write submitted content for processing, of `size` bytes; unchanged content is skipped.
     """
@@ -116,7 +116,7 @@ async def add_documents(
         # Of two requests with one key at the same time, the first in the log stands.
         require_unused_key(rows.get(public), key, state.clock.now())
     return [
-        SubmissionOutcome(public, rows[public].key, rows[public].status, problem, is_new, draft.size if is_new else 0)
+        _outcome(rows[public], problem, size=draft.size if is_new else None)
         for public, draft, problem, is_new in zip(ids, drafts, problems, has_new_content, strict=True)
     ]
 
@@ -236,8 +236,14 @@ async def _change_document(
     if not after:
         raise NotFoundError("Document not found", f"{row.id[:100]!r} was deleted at the same time.")
     require_unused_key(after[0], key, state.clock.now())
-    is_new = _has_content(event)
-    return SubmissionOutcome(row.id, row.key, after[0].status, None, is_new, draft.size if is_new else 0)
+    return _outcome(after[0], size=draft.size if _has_content(event) else None)
+
+
+def _outcome(row: DocumentRow, error: str | None = None, *, size: int | None) -> SubmissionOutcome:
+    """Build the outcome of a write. `size`: of submitted content, which was queued however far stages came since."""
+    if size is None:
+        return SubmissionOutcome(row.id, row.key, row.status, error)
+    return SubmissionOutcome(row.id, row.key, "queued", error, has_new_content=True, size=size)
 
 
 def _has_content(event: DocumentSubmitted) -> bool:

@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import obstore
+from obstore.store import ObjectStore
 
 from pipeline.bus.sqlite.value_compression import decompress_value
 from pipeline.store.blobs.object_store_client import open_object_store
@@ -28,8 +29,15 @@ async def found_in_object_store(uri: str, options: dict[str, str], words: Iterab
     """Objects below a URI that hold each word."""
     store = open_object_store(uri, options)
     paths = [meta["path"] async for batch in obstore.list(store) for meta in batch]
-    contents = [(path, bytes(await (await obstore.get_async(store, path)).bytes_async())) for path in paths]
+    contents = [(path, await _bytes_of(store, path)) for path in paths]
     return _found_among(contents, list(words))
+
+
+async def _bytes_of(store: ObjectStore, path: str) -> bytes:
+    try:
+        return bytes(await (await obstore.get_async(store, path)).bytes_async())
+    except FileNotFoundError:  # a probe by which a process tries the store has gone since it was listed
+        return b""
 
 
 def _found_among(contents: Iterable[tuple[str, bytes]], words: list[str]) -> dict[str, list[str]]:
