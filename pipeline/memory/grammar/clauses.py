@@ -109,6 +109,16 @@ def auxiliaries(verb: "Token") -> "list[Token]":
     return [child for child in verb.children if child.dep_ in ("aux", "auxpass")]
 
 
+def is_passive(verb: "Token") -> bool:
+    """Return whether a verb has the auxiliary of a passive: `was promoted`, `got promoted`."""
+    return any(child.dep_ == "auxpass" for child in verb.children)
+
+
+def has_object(verb: "Token") -> bool:
+    """Return whether a verb has a direct object."""
+    return any(child.dep_ == "dobj" for child in verb.children)
+
+
 def _top_down(doc: "Doc") -> "Iterator[Token]":
     waiting = [token for token in doc if token.dep_ == "ROOT"]
     while waiting:
@@ -202,12 +212,12 @@ def _shares_subject(token: "Token", first: "Token") -> bool:
     if token.tag_ in ("VB", "VBP") and is_one and not (own or auxiliaries(first)):
         return False  # `Sunday's walk is Mam Tor, meet at 9:30`
     if token.tag_ in ("VBD", "VBZ"):
-        return not any(child.dep_ == "auxpass" for child in first.children)
+        return not is_passive(first)
     if first.tag_ == "VBN" and any(child.lemma_ == "have" for child in auxiliaries(first)):
         return token.tag_ in ("VBP", "VB")
     is_finite = not any(child.tag_ == "MD" or child.lemma_ in ("do", "to") for child in auxiliaries(first))
-    passive = any(child.dep_ == "auxpass" for child in first.children)
-    return token.tag_ in ("VBP", "VB") and is_finite and (first.tag_ == "VBP" or first.lemma_ in _LEADS_TO or passive)
+    is_led = first.tag_ == "VBP" or first.lemma_ in _LEADS_TO or is_passive(first)
+    return token.tag_ in ("VBP", "VB") and is_finite and is_led
 
 
 _LEADS_TO = word_set("move relocate return graduate marry divorce retire switch change join be")
@@ -241,7 +251,7 @@ def _until_break(tokens: "list[Token]", head: "Token") -> "list[Token]":
 def _goes_on(before: "list[Token]", head: "Token", after: "list[Token]") -> bool:
     """Return whether a clause needs what follows its colon: a list, or a result as in `the scan came back: clear`."""
     is_result = head.lemma_ in ("come", "be") and before[-1].lower_ in ("back", "in")
-    is_result = is_result or any(child.dep_ == "auxpass" for child in head.children)
+    is_result = is_result or is_passive(head)
     is_address = all(word.pos_ == "PROPN" or word.like_num or word.is_punct for word in after)
     return is_result or ((is_address or before[-1].pos_ in _NAMING) and _is_listed(after))
 

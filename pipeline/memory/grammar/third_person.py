@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import OTHERS, SUBJECTS, Clause, auxiliaries, is_first
+from pipeline.memory.grammar.clauses import OTHERS, SUBJECTS, Clause, auxiliaries, has_object, is_first
 from pipeline.memory.grammar.worth import is_own_kin
 from pipeline.text.english_nouns import PARENTS
 from pipeline.text.english_verbs import third_person, word_set
@@ -215,10 +215,8 @@ def _expanded(clitic: "Token") -> dict[int, str]:
         return {}
     verb = clitic.head if clitic.dep_ in ("aux", "auxpass") else clitic
     if word == "'s":
-        has_object = verb.tag_ == "VBN" and any(child.dep_ == "dobj" for child in verb.children)
-        is_perfect = (
-            has_object or clitic.nbor().lower_ in ("been", "got") or (verb.tag_ == "VBN" and clitic.dep_ == "aux")
-        )
+        is_participle = verb.tag_ == "VBN" and (clitic.dep_ == "aux" or has_object(verb))
+        is_perfect = is_participle or clitic.nbor().lower_ in ("been", "got")
         return {clitic.i: "has" if is_perfect else "is"}
     if word == "'d":
         return {clitic.i: "had" if verb.tag_ == "VBN" else "would"}

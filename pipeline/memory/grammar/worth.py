@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, is_first
+from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, has_object, is_first, is_passive
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_words
 from pipeline.text.english_nouns import BODY, HELPERS, KIN, PARENTS, PETS
@@ -262,8 +262,7 @@ _ENDING = word_set("expire lapse break die end close")
 
 def _has_new_value(head: "Token") -> bool:
     """Return whether something was changed to a number or time: `my meeting got pushed to 11:30`."""
-    is_set = head.lemma_ in _SETTING and any(child.dep_ == "dobj" for child in head.children)
-    is_set = is_set or any(child.dep_ == "auxpass" for child in head.children)
+    is_set = is_passive(head) or (head.lemma_ in _SETTING and has_object(head))
     near = [part for child in head.children for part in (child, *child.children)]
     ends = [part for part in near if part.dep_ == "prep" and part.lower_ in ("to", "until")]
     return is_set and any(part.tag_ == "CD" or part.ent_type_ in _QUANTITIES for end in ends for part in end.subtree)
@@ -348,7 +347,7 @@ def _is_bare(clause: Clause) -> bool:
     """Return whether nothing follows the verb: `I've moved`."""
     if any(child.dep_ == "conj" for child in clause.subject.children):
         return False
-    if any(child.dep_ == "auxpass" for child in clause.head.children):
+    if is_passive(clause.head):
         return False  # `I got promoted` says it all
     if clause.head.tag_ == "VBD" and (
         clause.head.lemma_ in _TELLS_ALL or (clause.head.lemma_ in _LEAVING and clause.subject.pos_ == "PROPN")
@@ -504,12 +503,10 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
         (
             0.5,
             "what was done to a thing of the speaker's, or is regular",
-            context.is_note
-            and _is_of_speaker(clause.subject)
-            and (any(child.dep_ == "auxpass" for child in clause.head.children) or _is_regular(clause)),
+            context.is_note and _is_of_speaker(clause.subject) and (is_passive(clause.head) or _is_regular(clause)),
         ),
         (4.0, "a decision of a meeting", context.is_group and _is_agreed(clause.head)),
-        (-3.0, "what a letter is about", clause.head.lower_ == "writing" and not _has_object(clause.head)),
+        (-3.0, "what a letter is about", clause.head.lower_ == "writing" and not has_object(clause.head)),
         (-1.0, "an appeal", clause.subject.lower_ == "we" and "can" in modals),
         (-0.5, "only possible", not modals.isdisjoint(_POSSIBLE) and not kinds & {"DATE", "TIME"} and not hated),
         (-_OF_SEVERAL, "one of several acts", clause.is_shared and not kinds),
@@ -517,10 +514,6 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
         (-0.5, "long", len(clause.tokens) > _LONG),
     )
     return [(score, why) for score, why, applies in details if applies]
-
-
-def _has_object(head: "Token") -> bool:
-    return any(child.dep_ == "dobj" for child in head.children)
 
 
 def _is_agreed(head: "Token") -> bool:
@@ -584,7 +577,7 @@ def _is_lasting_remark(clause: Clause) -> bool:
         is_done = any(helper.lower_ in ("did", "would") for helper in auxiliaries(head))
         return is_first(subject) and is_denied and not is_done and any(c.pos_ in ("NOUN", "PROPN") for c in head.rights)
     if lemma in _UNDERGONE:
-        return is_first(subject) and any(child.dep_ == "auxpass" for child in head.children)
+        return is_first(subject) and is_passive(head)
     if lemma in ("stop", "quit"):
         return is_first(subject) and any(child.tag_ == "VBG" for child in head.children)
     if lemma in ("stay", "live"):
@@ -616,7 +609,7 @@ def _is_plain(clause: Clause, context: SpeakerContext, remarks: Iterable[tuple[f
     is_own = is_own or subject.lower_ in OTHERS or is_name
     is_strong = head.lemma_.lower() in _STRONG or _is_phrase(head)
     is_dated = any(token.ent_type_ in ("DATE", "TIME") for token in clause.tokens)
-    is_act = head.lemma_ != "be" and not any(child.dep_ == "auxpass" for child in head.children)
+    is_act = head.lemma_ != "be" and not is_passive(head)
     # What several did is told of one of them where it changes a life or has its day.
     harmless = _OF_EVERY_REMARK | ({"we"} if is_strong or (is_dated and is_act) else set())
     if not is_own or any(score < 0 and why not in harmless for score, why in remarks):
