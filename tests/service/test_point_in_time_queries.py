@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.service_world import RunningService, running_service
@@ -82,6 +82,7 @@ _worlds = iter(range(1_000_000))
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
+@example(steps=[Step(0, False), Step(0, True), Step(1, False)])
 async def test_what_was_answered_at_a_moment_is_answered_again_later(
     service: RunningService, steps: list[Step]
 ) -> None:

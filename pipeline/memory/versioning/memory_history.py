@@ -41,7 +41,7 @@ def memories_as_of(rows: Iterable[MemoryRow], moment: datetime, *, include_forgo
     states = resolve_versions(FactIndex(), past_rows)
     versioned = {id_: with_version_state(row, states.get(id_)) for id_, row in past_rows.items()}
     visible = {id_: row for id_, row in versioned.items() if row is not None}
-    hidden = frozenset() if include_forgotten else frozenset(_hidden_ids(current) & visible.keys())
+    hidden = frozenset() if include_forgotten else frozenset(_hidden_ids(current, moment) & visible.keys())
     visible |= {id_: _as_forgotten(visible[id_], current[id_]) for id_ in hidden}
     return MemoriesAsOf(list(_revalidate_conclusions(visible, states).values()), hidden)
 
@@ -59,13 +59,15 @@ def _provenance_as_of(entry: ProvenanceEntry, moment: datetime, missing_ids: Col
     )
 
 
-def _hidden_ids(current: Mapping[str, MemoryRow]) -> set[str]:
-    """Return the memories forgotten on request and their earlier versions; those that were true until then are not."""
+def _hidden_ids(current: Mapping[str, MemoryRow], moment: datetime) -> set[str]:
+    """Return the memories forgotten on request since and their earlier versions; those true until then are not."""
     hidden: set[str] = set()
     to_visit = [
         row.id
         for row in current.values()
-        if row.forgotten_at is not None and row.forget_reason not in {EXPIRED_REASON, ENDED_REASON}
+        if row.forgotten_at is not None
+        and row.forgotten_at > moment
+        and row.forget_reason not in {EXPIRED_REASON, ENDED_REASON}
     ]
     while to_visit:
         id_ = to_visit.pop()

@@ -68,6 +68,19 @@ def test_the_latest_version_is_that_of_the_moment(moment: float, city: str) -> N
     assert latest_texts(HISTORY, 0.9) == set()
 
 
+@pytest.mark.parametrize("forgotten", range(3))
+def test_a_version_before_a_memory_forgotten_by_then_is_superseded_and_not_forgotten(forgotten: int) -> None:
+    rows = tuple(
+        memory(row.id, 1 + 2 * at, updates=tuple(relation.target for relation in row.relations), forgotten=9)
+        if at == forgotten
+        else row
+        for at, row in enumerate(HISTORY)
+    )
+    past = memories_as_of(rows, day(10))
+    assert not past.hidden_ids
+    assert [row.id for row in past.rows if row.forgotten_at is not None] == [rows[forgotten].id]
+
+
 @given(st.floats(0, 10), st.sets(st.sampled_from(range(3))))
 @settings(max_examples=50)
 def test_unstated_and_forgotten_memories_are_not_current(moment: float, hidden: set[int]) -> None:
