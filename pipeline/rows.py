@@ -327,7 +327,11 @@ class OperationRow:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """Answer to a request with an idempotency key. `key`, `request`: hashes of the key and of what was asked for."""
+    """Answer to a request with an idempotency key.
+
+    `key`, `request`: hashes of the key and of what was asked for; `body`: sealed under the secret of the API key, in
+    base64, as some answers tell a secret.
+    """
 
     key: str
     request: str

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,6 +16,7 @@ from pipeline.packed_vectors import pack, round_vector, unpack
 from pipeline.ports import Embedder, WordVectors
 from pipeline.rows import Vector
 from pipeline.runtime.sqlite_connection import connect, transaction
+from pipeline.sealed_value import open_sealed, seal
 
 MAX_BYTES = 512 * 1024 * 1024
 """Vectors kept on disk; the oldest go first."""
@@ -24,7 +24,7 @@ MAX_QUERIES = 4096
 """Vectors of questions kept in memory; those not asked for longest go first."""
 _SCHEMA = "CREATE TABLE IF NOT EXISTS sealed(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)"
 _PAGE_BYTES = 16 * 1024
-_NAME_BYTES, _NONCE_BYTES = 16, 12
+_NAME_BYTES = 16
 
 _log = logging.getLogger(__name__)
 
@@ -156,7 +156,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _select(db: sqlite3.Connection, keys: Collection[bytes]) -> dict[bytes, Vector]:
     query = "SELECT vector FROM sealed WHERE key = ?"
     rows = ((key, db.execute(query, (key[:_NAME_BYTES],)).fetchone()) for key in keys)
-    opened = ((key, _open_vector(key, row[0])) for key, row in rows if row is not None)
+    opened = ((key, open_sealed(key[_NAME_BYTES:], row[0])) for key, row in rows if row is not None)
     return {key: unpack(np.frombuffer(vector, np.int8)) for key, vector in opened if vector is not None}
 
 
@@ -168,25 +168,10 @@ def _clear(db: sqlite3.Connection) -> None:
 
 
 def _insert(db: sqlite3.Connection, vectors: Mapping[bytes, Vector], max_bytes: int) -> None:
-    rows = [(key[:_NAME_BYTES], _seal_vector(key, pack(vector[None]).tobytes())) for key, vector in vectors.items()]
+    rows = [
+        (key[:_NAME_BYTES], seal(key[_NAME_BYTES:], pack(vector[None]).tobytes())) for key, vector in vectors.items()
+    ]
     with transaction(db):
         db.executemany("INSERT OR IGNORE INTO sealed(key, vector) VALUES (?, ?)", rows)
         most = max(1, max_bytes // len(rows[0][1]))
         db.execute("DELETE FROM sealed WHERE id <= (SELECT max(id) FROM sealed) - ?", (most,))
-
-
-def _seal_vector(key: bytes, vector: bytes) -> bytes:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - only embedders with a cache need it
-
-    nonce = os.urandom(_NONCE_BYTES)  # a model may compute another vector for the same text one day
-    return nonce + AESGCM(key[_NAME_BYTES:]).encrypt(nonce, vector, None)
-
-
-def _open_vector(key: bytes, sealed: bytes) -> bytes | None:
-    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - as above
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - as above
-
-    try:
-        return AESGCM(key[_NAME_BYTES:]).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
-    except InvalidTag:
-        return None  # damaged: it is computed again

@@ -1,6 +1,7 @@
 """Writes with an Idempotency-Key: a repeated request changes nothing, however late it is repeated."""
 
 import asyncio
+from base64 import b64decode
 from datetime import timedelta
 from typing import Any
 
@@ -100,6 +101,35 @@ async def test_after_a_day_a_key_is_free_again(client: ContractClient, service: 
     service.clock.moment += timedelta(hours=25)
     await write(client, "PATCH", f"{PATH}/note", {"metadata": {"n": 2}}, "k1")
     assert (await read(client))["metadata"] == {"n": 2}
+
+
+async def test_a_repeated_creation_of_an_api_key_tells_the_same_secret(client: ContractClient) -> None:
+    first = await write(client, "POST", "/admin/keys", {"name": "reader", "role": "read"}, "k1")
+    assert await write(client, "POST", "/admin/keys", {"name": "reader", "role": "read"}, "k1") == first
+    keys = (await client.ok("GET", "/admin/keys"))["keys"]
+    assert [key["id"] for key in keys if key["name"] == "reader"] == [first["id"]]
+
+
+async def test_a_repeated_rotation_leaves_the_secret_that_is_in_use(client: ContractClient) -> None:
+    created = await client.ok("POST", "/admin/keys", {"name": "reader", "role": "read"})
+    path = f"/admin/keys/{created['id']}/rotate"
+    first = await write(client, "POST", path, {"overlapHours": 2}, "k1")
+    assert await write(client, "POST", path, {"overlapHours": 2}, "k1") == first
+    for secret in (created["key"], first["key"]):
+        await client.as_key(secret).ok("GET", "/admin/whoami")
+
+
+async def test_a_kept_answer_is_told_to_the_secret_alone_that_asked(client: ContractClient, service: Service) -> None:
+    issuer = await client.ok("POST", "/admin/keys", {"name": "issuer", "role": "admin"})
+    body = {"name": "reader", "role": "read"}
+    told = (await write(client.as_key(issuer["key"]), "POST", "/admin/keys", body, "k1"))["key"]
+    rows = await service.store.answers.table.list_rows([""])
+    assert told not in str(rows)
+    assert told.encode() not in b64decode(rows[0].body)
+    renewed = await client.ok("POST", f"/admin/keys/{issuer['id']}/rotate", {"overlapHours": 2})
+    other = client.as_key(renewed["key"])
+    refusal = await other.fails(400, "POST", "/admin/keys", body, headers={"Idempotency-Key": "k1"})
+    assert "another secret" in refusal["error"]
 
 
 async def test_an_empty_or_long_key_is_refused(client: ContractClient) -> None:
