@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 
 from pipeline.text.english_verbs import is_finite, is_past
-from pipeline.text.statement_words import has_change_word, relative_in_subject
+from pipeline.text.statement_words import has_change_word, relative_in_subject, says_date
 from pipeline.text.temporal_expressions import resolve_dates
 
 MAX_CHANGE_AGE_DAYS = 60
@@ -150,6 +150,8 @@ def is_current(
             return last >= today
     elif _LONG_WISH.search(text) or _PREGNANT.search(text):
         return age <= MAX_WISH_AGE_DAYS
+    if is_foreign(text) and has_change_word(text) and not says_date(text):
+        return age <= max_age_days
     return age <= (MAX_TRANSIENT_AGE_DAYS if _TRANSIENT.search(text) else MAX_CHANGE_AGE_DAYS)
 
 

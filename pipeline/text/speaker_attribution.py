@@ -78,6 +78,9 @@ _NOT_NAMES = word_set(
     "offer contract product brief profile workshop lesson backlog roadmap release changelog handbuch leitfaden angebot "
     "requester diary di\u00e1rio diario journal tagebuch carnet dagboek dagbok dziennik den\u00edk "
     "\u0434\u043d\u0435\u0432\u043d\u0438\u043a \u65e5\u8a18 \u65e5\u8a8c \u65e5\u8bb0 g\u00fcnl\u00fck \uc77c\uae30 "
+    "rsvp hinweis achtung wichtig notiz nota aviso importante remarque rappel attention avviso attenzione promemoria "
+    "opmerking uwaga pozor pozn\u00e1mka viktigt obs huom megjegyz\u00e9s napomena catatan dikkat "
+    "\u0432\u043d\u0438\u043c\u0430\u043d\u0438\u0435 \u0432\u0430\u0436\u043d\u043e "
     "riddle joke homework shop boutique handover \u00fcbergabe "
     "decided agreed actions minutes apologies chair tbd faq quote source credit photo caption update eta tl;dr tldr"
 )
@@ -329,7 +332,7 @@ def _is_speaker_name(name: str) -> bool:
     first, *others = folded.split()
     if folded in _WRITER | _MACHINE:
         return True
-    if first in _NOT_NAMES or _is_field(folded) or _ABSTRACT.fullmatch(folded):
+    if first in _NOT_NAMES or first.endswith("n't") or _is_field(folded) or _ABSTRACT.fullmatch(folded):
         return False
     words = [word for word in name.split() if not (others and word.isdigit())]
     return all(word[0].isupper() or not word[0].isascii() for word in words)

@@ -239,7 +239,7 @@ def _foreign_features(new: Statement, old: Statement) -> list[str]:
         ("foreign: a word of both ended", bool(ended)),
         ("foreign: homes", new.is_home and old.is_home and "moved" not in old.kinds and is_elsewhere),
         ("foreign: jobs", "new_job" in new.kinds and old.is_job and "new_job" not in old.kinds),
-        ("foreign: a word of both altered", "altered" in new.kinds and bool(shared)),
+        ("foreign: a word of both altered", any(phrase.head in shared for phrase in new.altered)),
         ("foreign: a word of both corrected", "corrects" in new.kinds and bool(shared)),
         (
             "foreign: begun after a denial",

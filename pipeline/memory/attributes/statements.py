@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 
 from pipeline.memory.attributes.value_normalization import NUMBERS
-from pipeline.memory.languages.english import english_words, kinds_of_one, state_changes
+from pipeline.memory.languages.english import english_pattern, english_words, kinds_of_one, state_changes
 from pipeline.memory.languages.profiles import words_of_all
 from pipeline.text.analyzer import content_words, terms, words
 from pipeline.text.english_nouns import RELATIVES
@@ -53,32 +53,8 @@ _PREPOSITIONS = english_words("phrase_ends")
 _OF_A_KIND = english_words("nouns_of_a_kind")
 _TITLES = word_set("mr mrs ms dr aunt uncle")
 _DETERMINERS = word_set("the a an my their our his her its this that some any")
-_STRONG_END = (
-    r"left(?= [a-z]+ing\b)|quit|stop(?:s|ped)?(?: (?:seeing|using|having|wearing))?|cancel(?:l?ed|s)?|uninstalled|"
-    r"deleted|ditched|dumped|ghosted|sold|abandoned|scrapped|wrecked|crashed|totall?ed|resigned from|"
-    r"retired from|dropped out of|moved out of|moved away from|(?:got|gotten) rid of|"
-    r"(?:gave|given) (?:up|away|back)|(?:threw|thrown) (?:out|away)|traded(?: in)?|(?:broke|broken) up with|split "
-    r"(?:up )?(?:with|from)|divorced|(?:is|are|was) done with|no longer \w+|(?:is|are) no longer(?: in| on| at| with| "
-    r"an?)?|(?:came|come) off|recovered from|got over|unsubscribed from|(?:got|was) (?:fired|laid off|kicked out|"
-    r"sacked) (?:from|by|of|at)|kicked out of|switched (?:away )?from|switched off|migrated (?:away )?from|swapped|"
-    r"replaced|stole|had to give up|(?:gave|handed in) (?:their )?(?:notice|resignation) (?:at|to)|said goodbye to|"
-    r"part(?:ed|ing) (?:ways )?with|weaned off|sworn off|swore off|(?:packed|jacked|chucked) (?:in|out)|binned|axed|"
-    r"nixed|shelved|(?:pulled|backed|bowed|opted) out of|bailed on|(?:stepped|stood) (?:down|back|away) (?:as|from)|"
-    r"walked (?:out on|away from)|fell out with|(?:broke|called) (?:it|things) (?:off|quits) with|ended (?:it|things) "
-    r"with|cut ties with|discharged from|checked out of|outgrew|grew out of|ported from|moved on from|finished with|"
-    r"(?:is|are) (?:finished|through) with|went off|gone off|terminated|discontinued|ended|rehomed|repaid|called off|"
-    r"decided against|(?:was|been) taken off|took [A-Z]\w+ off|grew out|grown out|phased out|wound down|(?:called|"
-    r"called it) quits (?:with|on)|pulled the plug on|let go of|(?:has|had) had enough of|withdrew from|dissolved|"
-    r"outsourced|sublet|evicted from|expelled from|retired the|cut off|got out of|no more(?! (?:than|time)\b)|"
-    r"(?:left|finished|completed)(?= (?:the|their|her|his) (?:[\w-]+ )?(?:job|company|band|orchestra|choir|team|club|"
-    r"group|church|school|board|council|party|gym|firm|course|association|class|committee|army|league|degree)\b)"
-)
-_WEAK_END = (
-    r"left(?! [^,;]*\b(?:at \d|early|late|for (?:the day|lunch|work|home))\b)|lost|dropped(?! [\w ]+ (?:at|off|to)\b)|"
-    r"finished|completed|returned|(?:is|are) (?:over|off|out of|back from|home from|out|free of)|came (?:home|back) "
-    r"from|got (?:[\w'-]+ ){0,3}?(?:home|back|out) (?:from|of)|shut down|closed|graduated from|passed|submitted|handed "
-    r"in|broke|canned|cut out"
-)
+_STRONG_END = english_pattern("strong_ends")
+_WEAK_END = english_pattern("weak_ends")
 _PARTED = (
     r"(?:(?:gave|sent|brought|handed|passed|left) (?P<given>(?:[\w'-]+ ){1,4}?)(?:back|up|away|down to|on to|behind)|"
     r"(?:threw|cut|chopped|took|got|had) (?P<off>(?:[\w'-]+ ){1,4}?)(?:off|away|removed|taken out)|traded "
@@ -86,14 +62,9 @@ _PARTED = (
     r"aside)|let (?P<let>(?:[\w'-]+ ){1,4}?)(?:go|lapse|expire|run out)|threw (?P<thrown>(?:[\w'-]+ ){1,4}?)out)\b"
 )
 _SUBJECT_END = (
-    r"(?:(?:has|have|is|are|was|were|been|got|just|now|finally|sadly|all) )*(?:(?:died|passed away|retired|moved out|"
-    r"refused|left|dumped|ghosted|quit|closed down|shut down|broke down|ended|expired|healed|cancell?ed|stolen|"
-    r"discontinued|banned|dead|gone|split up|broke up|broken up|disbanded|folded|went (?:bust|under)|lapsed|fizzled "
-    r"out|fell through|collapsed|called off|scrapped|abolished|dropped|terminated|discontinued|replaced|written off|"
-    r"discharged|stepped down|moved (?:on|away|back)|cleared up|wound up|sold|demolished|torn down|knocked down|"
-    r"rehomed|put down|totall?ed|axed|binned|shelved|revoked|withdrawn|dissolved|wiped out|called it quits|packed "
-    r"(?:up|in)|conked out|gave up the ghost|bit the dust)\b(?! (?:up|with|to|for(?! good)|at|early|work|home|on)\b)|"
-    r"(?:over|off|finished|history|done)(?=$| (?:for good|now|since)\b))"
+    r"(?:(?:has|have|is|are|was|were|been|got|just|now|finally|sadly|all) )*"
+    rf"(?:(?:{english_pattern('subject_ends')})\b(?! (?:up|with|to|for(?! good)|at|early|work|home|on)\b)"
+    r"|(?:over|off|finished|history|done)(?=$| (?:for good|now|since)\b))"
 )
 _ENDED = re.compile(
     rf"\b{_PARTED}|\b(?:(?P<strong>{_STRONG_END})|(?P<weak>{_WEAK_END})) (?P<object>[^,;.!?()]+)", re.IGNORECASE
@@ -109,13 +80,7 @@ _PRESENT = (
     r"(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|(?:no|any) longer|instead|from now on|these days|nowadays|lately"
 )
 _NOW = re.compile(rf"\b(?:{_PRESENT})\b", re.IGNORECASE)
-_CHANGED = re.compile(
-    rf"\b(?:{_PRESENT}|again|new|switched|changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|"
-    r"increased|reduced|doubled|halved|promoted|renamed|postponed|rescheduled|pushed|replaced|became|turned|"
-    r"(?:going|goes|gone) (?:up|down)|back (?:on|to|with)|went|is (?:up|down) to|started|began|bought|joined|dyed|"
-    r"grew|extended|put up|longer|chopped|shaved|trimmed|revised|hit)\b",
-    re.IGNORECASE,
-)
+_CHANGED = re.compile(rf"\b(?:{_PRESENT}|{english_pattern('changed_words')})\b", re.IGNORECASE)
 _MOVES = re.compile(
     r"\b(?:switched|changed|moved|migrated|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|renamed|"
     r"postponed|rescheduled|pushed|dyed|extended|swapped|transferred|rewrote|rebuilt|converted|put up|chopped|shaved|"
@@ -457,6 +422,7 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
         topic=Phrase(first, frozenset()),
         words=_foreign_words(said),
         ended_words=_foreign_words(_COMPOUND.sub(lambda noun: noun[0][-2:], _ended_part(said))),
+        altered=tuple(Phrase(word, frozenset()) for word in _altered_words(said)) if "altered" in found else (),
         names=frozenset(
             stemmed for name in _FOREIGN_NAME.findall(said) if name[0].isupper() for stemmed in _foreign_stems(name)
         )
@@ -491,6 +457,11 @@ def _ended_part(said: str) -> str:
         if ended.search(part)
     ]
     return " ".join(found)
+
+
+def _altered_words(said: str) -> list[str]:
+    """Return the words of what a statement says is other than it was: `o horário` of `a loja mudou o horário`."""
+    return sorted(_foreign_words(" ".join(_object_of(part, "altered") for part in _PARTS.split(said))))
 
 
 def _object_of(part: str, kind: str) -> str:

@@ -15,17 +15,9 @@ NUMBERS = {
     ))
 }  # fmt: skip
 _SAME = {
-    "colour": "color",
-    "colours": "colors",
-    "favourite": "favorite",
-    "movie": "film",
-    "movies": "films",
-    "kids": "children",
-    "kid": "child",
-    "canceled": "cancelled",
-    "e-mail": "email",
-    "timezone": "time zone",
-}
+    "colour": "color", "colours": "colors", "favourite": "favorite", "movie": "film", "movies": "films",
+    "kids": "children", "kid": "child", "canceled": "cancelled", "e-mail": "email", "timezone": "time zone",
+}  # fmt: skip
 NEUTRAL = (
     "now|after all|in the end|currently|these days|nowadays|anymore|any more|already|instead|too|as well|again|"
     "right now|at the moment|from now on|today|at present"

@@ -3,6 +3,7 @@
 import re
 
 from pipeline.memory.grammar.message_text import NUMBER
+from pipeline.memory.languages.english import english_pattern
 from pipeline.text.english_nouns import PETS, RELATIVES, own_noun
 from pipeline.text.english_verbs import is_past, without_clitic
 
@@ -17,20 +18,9 @@ _JOINED = re.compile(
 _SHOULD = re.compile(r" (?:that )?(?:I|we) (?:should|need to|have to|must|can) .*$", re.IGNORECASE)
 _NOW = r"(?: (?:these days|now|right now|currently|at the moment|by the way|then|at present|usually|again))*$"
 _TODAY = re.compile(f"{_NOW}")
-_TASK = re.compile(
-    r"\b(?:it|this|that|these|those|them|here|next|about|other|else|me to|us to|time for|question|feedback|answer|"
-    r"opinion|choice|idea|thoughts|decision|goal|plan|file|want|need|mean|think|know|remember|see|mind|agree|try|tried|"
-    r"say|said|expect|get|asking|looking|going|doing|heading|share|referring|trying|sure|ready|okay|done|would|could|"
-    r"should|shall|will)\b",
-    re.IGNORECASE,
-)
+_TASK = re.compile(rf"\b(?:{english_pattern('words_of_tasks')})\b", re.IGNORECASE)
 """What asks for something of the moment."""
-_HEDGED = re.compile(
-    r"\?|\b(?:maybe|perhaps|dunno|not sure|don't know|no idea|depends|i think|i guess|probably|first|second|former|"
-    r"latter|other|both|either|neither|anything|something|whatever|nothing|the same|later|skip|pass|rather not|secret|"
-    r"guess|it|that|this|you|your)\b",
-    re.IGNORECASE,
-)
+_HEDGED = re.compile(rf"\?|\b(?:{english_pattern('hedged_answers')})\b", re.IGNORECASE)
 _OWN_SENTENCE = re.compile(
     r"^(?:(?:yes|no|yeah|nope)\W+)?(?:I|I'\w+|i'?m|we|(?:my|our)(?= \w+ \w+ )|he|she|they|there|call me|please|can|"
     r"could|what|how|why|used to)\b",
@@ -58,7 +48,7 @@ _ANY_OWN = re.compile(
     re.IGNORECASE,
 )
 _OF_YOURS = re.compile(
-    r"^(?:what|who|when|where|which|how (?:old|tall|big|long))(?: is|'s| are|'re) your "
+    r"^(?:(?:(?:what|who|when|where|which|how (?:old|tall|big|long))(?: is|'s| are|'re)|(?:what|how) about) )?your "
     rf"(?P<what>[\w' -]{{2,40}}?){_NOW}",
     re.IGNORECASE,
 )
@@ -122,7 +112,7 @@ def answered(asked: str, answer: str) -> list[str]:
     if (
         not said
         or len(said.split()) > MAX_ANSWER_WORDS
-        or _TASK.search(_TODAY.sub("", question))
+        or (_TASK.search(_TODAY.sub("", question)) and not _CALLED.match(question))
         or _OWN_SENTENCE.match(said)
     ):
         return []
@@ -130,7 +120,7 @@ def answered(asked: str, answer: str) -> list[str]:
     is_general = "the" not in question.lower().split()
     if is_general and (polar := _POLAR.match(question)) is not None and (stated := _confirmed(polar, said)):
         return stated
-    said = _AFTERTHOUGHT.sub("", said)
+    said = _AFTERTHOUGHT.sub("", said.partition(",")[0] if _CALLED.match(question) else said)
     if not said or _HEDGED.search(said) or _YES.match(said):
         return []
     told = _of_own(question, said) or (_of_verb(question, said) if is_general else None)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.memory.formation.pasted_material import begins_role_play, blank_end_of_role_play, blank_pasted
 from pipeline.memory.languages.english import english_pattern
+from pipeline.memory.languages.profiles import words_of_all
 from pipeline.text.email_threads import parse_thread
 from pipeline.text.english_nouns import KIN
 from pipeline.text.english_verbs import is_past, is_third_person, word_set
@@ -92,13 +93,11 @@ _MINUTES = re.compile(
     re.IGNORECASE,
 )
 _PUBLIC = re.compile(
-    r"^(?:(?:Dear|Hello|Hi|Liebe|Sehr geehrte|Ch[e\u00e8]r\w*|Estimad[oa]s|Querid[oa]s|Car[oi]s?) (?:parents|readers|"
-    r"members|customers|neighbou?rs|residents|families|students|guests|patients|supporters|volunteers|Eltern|"
-    r"Mitglieder|Kund\w+|Leser\w+|Nachbar\w+|clients|membres|voisins|familias|padres|clientes|vecinos|pais|s\u00f3cios|"
-    r"genitori)|[*#_ ]*(?:Release [Nn]otes|Patch [Nn]otes|Changelog|What's [Nn]ew|FAQs?|"
-    r"(?:Poll|Quiz|Survey)(?: [Rr]esults?)?(?=:)))\b|\b[Oo]ur (?:customers|guests|"
-    r"members|patients|pupils|students|readers|visitors|residents|employees|"
-    r"services|products|shop|store|(?:opening |office )?hours|website|newsletter|policy|community)\b",
+    r"^(?:(?:Dear|Hello|Hi) (?:parents|readers|members|customers|neighbou?rs|residents|families|students|guests|"
+    r"patients|supporters|volunteers)|[*#_ ]*(?:Release [Nn]otes|Patch [Nn]otes|Changelog|What's [Nn]ew|FAQs?|"
+    r"(?:Poll|Quiz|Survey)(?: [Rr]esults?)?(?=:)))\b|\b[Oo]ur (?:customers|guests|members|patients|pupils|students|"
+    r"readers|visitors|residents|employees|services|products|shop|store|(?:opening |office )?hours|website|newsletter|"
+    r"policy|community)\b",
     re.MULTILINE,
 )
 """Whom an institution addresses, and what is its own."""
@@ -119,13 +118,7 @@ _INSTITUTION = re.compile(
     r"[*_# ]*(?P<name>(?:[^\W\d_a-z][\w.'&-]*|of|the|and|&|for|de|des?|la|der|f\u00fcr)(?: (?:[^\W\d_a-z][\w.'&-]*|of|"
     r"the|and|&|for|de|des?|la|der|f\u00fcr)){0,7})[*_]*\s*(?:\n|\Z)"
 )
-_INSTITUTIONS = re.compile(
-    r"(?:school|college|university|academy|library|museum|association|society|club|council|committee|hospital|clinic|"
-    r"practice|church|hotel|restaurant|caf\u00e9|cafe|bakery|bank|company|inc|ltd|llc|gmbh|group|studio|shop|store|"
-    r"cent(?:re|er)|foundation|institute|team|kita|schule|verein|praxis|gemeinde|kindergarten|\u00e9cole|mairie|"
-    r"escuela|colegio|ayuntamiento|escola|clube|scuola|comune)\b",
-    re.IGNORECASE,
-)
+_INSTITUTIONS = re.compile(rf"(?:{english_pattern('institutions')})\b", re.IGNORECASE)
 _FORM = re.compile(
     r"^[*_# ]*(?:Patient(?:in)?|Client|Tenant|Employee|Applicant|Passenger|Guest|Student|Pupil|Resident|Insured|"
     r"Candidate)(?: name|'s name)?[*_]*: *(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: "
@@ -214,6 +207,8 @@ def find_passages(text: str, document_type: str = "text", *, is_synced: bool = F
             continue
         in_role = in_role or (utterance.is_chat and utterance.speaker is None and begins_role_play(utterance.text))
         is_speech = is_attributed or (document_type in SPOKEN_TYPES and is_note(utterance.text, is_synced=is_synced))
+        if utterance.speaker is None and is_speech and words_of_all("public").match(utterance.text.lstrip()):
+            utterance = replace(utterance, speaker=TEAM)  # in other languages nothing but speech is read
         if utterance.speaker is None and (document_type not in SPOKEN_TYPES or _PUBLIC.search(utterance.text)):
             is_speech = False
         if not is_speech and is_legal(utterance.text):

@@ -41,13 +41,7 @@ _FORWARDED = re.compile(
     r"(?:fwd?|weitergeleitet):[^\n]*)$",
     re.IGNORECASE | re.MULTILINE,
 )
-_PRETENCE = (
-    r"\b(?:pretend (?:that )?(?:you|i|to be|we)|role[ -]?play|let'?s play|"
-    r"imagine (?:that )?(?:i|we)(?:'re|'m| are| am)|(?:in|for) (?:this|the) (?:game|scenario|story)|stay in character|"
-    r"my (?:name|character|role) (?:for|in) this|"
-    r"(?:brainstorm(?:ing)?|ideas?|plot|outline|premise|synopsis|notes|characters?) (?:for|of) (?:my|a|our|the) "
-    r"(?:\w+ )?(?:novel|story|book|screenplay|play|film|game|campaign|musical|comic))\b"
-)
+_PRETENCE = rf"\b(?:{english_pattern('pretences')})\b"
 _IN_ROLE = re.compile(_PRETENCE, re.IGNORECASE)
 _ROLE_PLAY = re.compile(
     rf"{_PRETENCE}|\b(?:act (?:as|like)\b|imagine (?:that )?you(?:'re| are)|"

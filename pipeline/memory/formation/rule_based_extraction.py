@@ -21,11 +21,13 @@ from pipeline.memory.formation.introductions import assigned, separate_statement
 from pipeline.memory.grammar.english_parser import spelling_corrector
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.instructions import to_be_remembered
+from pipeline.memory.grammar.message_text import NUMBER
 from pipeline.memory.grammar.sentence_splitter import join_continued, split_sentences
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
 from pipeline.memory.languages.profiles import LanguageProfile, continues, detect_language
 from pipeline.text.calendar_day import titled_day
+from pipeline.text.english_verbs import BASES, is_finite
 from pipeline.text.utterance import TEAM
 from schemas.events import Relation
 
@@ -178,12 +180,11 @@ class _Spoken:
 def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) -> Iterator[_Spoken]:
     offset, asked = passage.utterance.start, passage.utterance.asked or ""
     split = split_sentences(passage.utterance.text, split_on_newlines=passage.utterance.is_chat)
-    for sentence in join_continued(split, _goes_on) if passage.is_speech else split:
+    for sentence in join_continued(split, _joined) if passage.is_speech else split:
         if not passage.is_speech and not _NAMES_SOMETHING.match(sentence.text):
             continue
         start, end = (None, None) if offset is None else (offset + sentence.start, offset + sentence.end)
-        whole = _THEN_RESULT.sub(lambda match: f"{match['test']} {match['shown'].lower()}", sentence.text)
-        said = passage.with_names(to_be_remembered(whole) if passage.is_speech else whole)
+        said = passage.with_names(to_be_remembered(sentence.text) if passage.is_speech else sentence.text)
         if not said:
             continue
         if passage.is_speech and discourse.language is None and detect_language(said) is None:
@@ -202,17 +203,39 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
         asked = ""
 
 
-def _goes_on(sentence: str, before: str) -> bool:
-    """Return whether a sentence names what the one before says, or the result that it says is there.
+def _joined(sentence: str, before: str) -> str | None:
+    """Return with the one before it a sentence that adds when or how much, or names what it tells; None for others.
 
-    >>> _goes_on("All clear!", "So the scan came back."), _goes_on("Phew.", "So the scan came back.")
-    (True, False)
+    >>> _joined("All clear!", "So the scan came back."), _joined("Due in June.", "I'm pregnant!")
+    ('So the scan came back all clear!', "I'm pregnant, due in June.")
+    >>> _joined("Phew.", "So the scan came back."), _joined("At noon.", "Lunch?")
+    (None, None)
     """
-    return (_RESULT.match(sentence) is not None and _CAME_BACK.search(before) is not None) or continues(
-        sentence, before
-    )
+    if _RESULT.match(sentence) is not None and _CAME_BACK.search(before) is not None:
+        return f"{before.rstrip(' .!')} {sentence.lower()}"
+    if _ADDITION.match(sentence) is not None and before[-1:] not in _OPEN and not _has_verb(sentence):
+        return f"{before.rstrip(' .!')}, {sentence[:1].lower()}{sentence[1:]}"
+    space = "" if before.endswith("\u3002") else " "
+    return f"{before}{space}{sentence}" if continues(sentence, before) else None
 
 
+def _has_verb(sentence: str) -> bool:
+    words = (word.strip(".,!") for word in sentence.lower().split())
+    return any(is_finite(word) or word in BASES for word in words)
+
+
+_OPEN = frozenset("?:\u2026")
+_TIME = (
+    rf"(?:\d|{NUMBER}\b|early|mid|late|the (?:end|start|first|last|\d)|this |next |last |jan|feb|mar|apr|may\b|jun|jul|"
+    r"aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|spring|autumn|winter|noon|weekends|christmas|easter|a few)"
+)
+_ADDITION = re.compile(
+    rf"(?=.*[a-z])(?:(?:in|on|at|from|for|by) (?={_TIME})|(?:since|until|till?|every|each|once|twice|due|next|last) |"
+    rf"[$\u20ac\u00a3]?\d[\d.,:]*\b|{NUMBER} )(?!.*(?:\b(?:I|I'm|we|you|he|she|it|they|please|pls|thanks)\b|: ))"
+    r"(?:[\w'$\u20ac\u00a3%/:.-]+ ?){0,6}[.!]*$",
+    re.IGNORECASE,
+)
+"""When, how often or how much, of what the sentence before tells."""
 _SHOWN = (
     r"(?:it'?s |they'?re |(?:all|everything)(?:'s| is)? |totally |completely )*(?:all |nothing |no )?(?:clear|fine|"
     r"good|negative|positive|normal|benign|malignant|clean|broken|torn|low|high)\b[^.!?]{0,40}[.!]*$"
@@ -221,7 +244,6 @@ _SHOWN = (
 _TESTS = r"\b(?:scan|tests?|biopsy|results?|bloods?|x-?ray|mri|survey|smear)\b[\w ]{0,30}\bback"
 _CAME_BACK = re.compile(rf"{_TESTS}[.!]*$", re.IGNORECASE)
 _RESULT = re.compile(_SHOWN, re.IGNORECASE)
-_THEN_RESULT = re.compile(rf"(?P<test>{_TESTS})[.!]+ (?P<shown>{_SHOWN})", re.IGNORECASE)
 
 
 def _statements(said: str) -> list[str]:

@@ -93,6 +93,22 @@ def without_addition(clause: Clause, at: "Token") -> Clause | None:
     return None
 
 
+def reasons(clause: Clause) -> list[Clause]:
+    """Return what a clause gives as its reasons, which are true whatever becomes of it: `because Finn is autistic`."""
+    found: list[Clause] = []
+    for verb in clause.head.children:
+        mark = next((child for child in verb.children if child.dep_ == "mark"), None)
+        subject = own_subject(verb)
+        if mark is not None and mark.lower_ in _FACTIVE and subject is not None and mark.i < subject.left_edge.i:
+            tokens = tuple(token for token in clause.tokens if subject.left_edge.i <= token.i <= verb.right_edge.i)
+            found += [Clause(verb, tokens, subject)] if verb in tokens else []
+    return found
+
+
+_FACTIVE = frozenset({"because", "cos", "since", "as", "though", "although"})
+"""Words after which something is said to be so."""
+
+
 def own_subject(verb: "Token") -> "Token | None":
     """Return the subject of a verb."""
     subjects = [child for child in verb.children if child.dep_ in SUBJECTS]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import OTHERS, Clause, find_clauses, is_first, without_addition
+from pipeline.memory.grammar.clauses import OTHERS, Clause, find_clauses, is_first, reasons, without_addition
 from pipeline.memory.grammar.english_parser import parsed
 from pipeline.memory.grammar.instructions import split_instruction
 from pipeline.memory.grammar.message_text import normalize_message, with_patient
@@ -18,6 +18,7 @@ from pipeline.memory.grammar.refusals import dangling, is_object_of, refusal, wi
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import Referents, render_clause
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, Worth, is_misread_record, worth
+from pipeline.memory.languages.english import english_pattern
 from pipeline.memory.languages.profiles import (
     QUESTION_MARK,
     LanguageProfile,
@@ -47,14 +48,7 @@ _QUESTION_AFTER = re.compile(
 """Begin of a question after a statement."""
 _FIELDS = re.compile(r"(?:^|\s)[A-Z]\w+: ")
 """Fields of a form, of which several make no sentence."""
-_IRONY = re.compile(
-    r"^(?:(?:oh|lol|haha\w*|well|hah|pfft?|hm+|and|but)[,!.]* )*(?:yeah,? (?:sure|right|totally|of course|obviously)|"
-    r"(?:sure|right|totally|obviously),? and (?=(?:i|we)\b)|oh (?:sure|totally|absolutely|definitely|of course)[, ]|as "
-    r"if\b|because obviously|oh (?:great|joy|lovely|wonderful|perfect)[,!.]* (?:another|i (?:just|so|really) love)\b)|"
-    r"\U0001f644|(?:^|\s)/s[.!]*$|\bsaid no one\b|\bin my dreams\b|"
-    r"(?:^|\bi (?:just )?)dream(?:t|ed) (?!(?:of|about) \w+ing\b)",
-    re.IGNORECASE,
-)
+_IRONY = re.compile(english_pattern("ironies"), re.IGNORECASE)
 """What is said in irony, or was dreamt: openings, rolling eyes, `/s`. Better no memory than the opposite of one."""
 _IDENTITY = re.compile(
     r"(?:my|our) (?P<what>(?:[\w'-]+ ){0,2}(?:favou?rite [\w -]{2,30}?|name|nickname|surname|hobby|job title|"
@@ -253,24 +247,16 @@ def _foreign_facts(said: SaidSentence, text: str, profile: LanguageProfile | Non
         return []
     if QUESTION_MARK.search(said.text) and not _ends_before_question(said.text, text):
         text = profile.before_question(text)
+    elif said.context.is_chat and said.context.speaker is None:
+        text = profile.without_question(text)
     return [fact for clause in profile.without_stops(text) for fact in _foreign_fact(said, clause, profile)]
 
 
 def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile) -> list[DetectedFact]:
     stated = profile.without_doubt(profile.without_opening(text).rstrip(_END))
-    is_introduction = profile.is_introduction(stated)
-    if not (
-        is_introduction
-        or states_personal_fact(
-            stated,
-            profile,
-            is_note=said.context.is_note,
-            is_minutes=said.context.is_group,
-            is_message=said.context.is_note and not said.context.is_chat,
-            is_named=_begins_with_name(stated, said, profile),
-        )
-    ):
-        return []
+    while not (is_introduction := profile.is_introduction(stated)) and not _is_foreign_fact(said, stated, profile):
+        if not (stated := profile.after_comma(stated)):
+            return []
     said_by = "" if said.context.is_group else f"{said.context.speaker_name}: "
     parts = profile.statements(stated)
     return [
@@ -280,11 +266,23 @@ def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile) -> li
     ]
 
 
+def _is_foreign_fact(said: SaidSentence, stated: str, profile: LanguageProfile) -> bool:
+    return states_personal_fact(
+        stated,
+        profile,
+        is_note=said.context.is_note,
+        is_minutes=said.context.is_group,
+        is_message=said.context.is_note and not said.context.is_chat,
+        is_named=_begins_with_name(stated, said, profile),
+    )
+
+
 def _begins_with_name(text: str, said: SaidSentence, profile: LanguageProfile) -> bool:
-    """Return whether a remark begins with a name, and not with that of one of those who talk."""
-    is_remark = not said.context.is_note and text.partition(" ")[0].strip(",!") not in said.context.participants
-    is_capital = said.discourse.begins_small and text[:1].isupper() and text[1:2].islower()
-    return is_remark and (is_capital or begins_with_name(text, profile))
+    """Return whether a sentence begins with a name, and not with that of one of those who talk."""
+    is_addressed = text.partition(" ")[0].strip(",!") in said.context.participants
+    begins_small = said.discourse.begins_small and not said.context.is_note
+    is_capital = begins_small and text[:1].isupper() and text[1:2].islower()
+    return not is_addressed and (is_capital or begins_with_name(text, profile))
 
 
 def _facts_of(
@@ -300,11 +298,12 @@ def _facts_of(
         before, is_resolved = discourse.person, _needs_antecedent(whole)
         person = discourse.person if is_resolved and _agrees(whole, discourse) else None
         clause = without_address(without_doubt(_without_dangling(whole, has_antecedent=person is not None)))
-        if refusal(clause, context, has_antecedent=person is not None) is None:
-            value = worth(clause, context)
-            if value.score >= min_worth:
+        for part in (clause, *reasons(clause)):  # a reason stays with what it explains, where that is kept
+            is_sound = refusal(part, context, has_antecedent=person is not None) is None
+            if is_sound and (value := worth(part, context)).score >= min_worth:
                 referents = Referents(context.name_within, person, context.group, context.addressee)
-                facts.append(_to_fact(clause, context, referents, value, discourse.day))
+                facts.append(_to_fact(part, context, referents, value, discourse.day))
+                break
         _remember_person(clause, context, discourse, is_resolved=is_resolved)
         if discourse.person != before:
             discourse.pronouns = frozenset()

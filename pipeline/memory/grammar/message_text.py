@@ -49,9 +49,18 @@ _SUBJECT_BEFORE = re.compile(
 )
 
 
+_HAS = re.compile(
+    r"(?:(?:just|also|only|now|still|already|finally) )?(?:got|had|been|died|fallen|moved|passed|run out|come "
+    r"back|packed (?:in|up)|started|finished|(?:lost|left) (?:an?|the|his|her|their|me|us))\b"
+)
+"""Participles after which `'s` is `has`: `my daughter's just got into grade 5`."""
+
+
 def _is_or_owns(match: re.Match[str]) -> str:
-    """Return ` is ` after a subject; after an object, as in `I love my mom's cooking`, `'s` marks its owner."""
-    return " is " if _SUBJECT_BEFORE.search(match.string[: match.start()]) else match[0]
+    """Return ` is ` or ` has ` after a subject; after an object (`I love my mom's cooking`) it marks its owner."""
+    if not _SUBJECT_BEFORE.search(match.string[: match.start()]):
+        return match[0]
+    return " has " if _HAS.match(match.string[match.end() :]) else " is "
 
 
 def _weekday(match: re.Match[str]) -> str:
@@ -80,11 +89,6 @@ _SPELLING: tuple[_Spelling, ...] = (
         for hint, pattern, written in (
             ("last ", r"\b(last|next|this|on) (mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b", _weekday),
             ("in", r"\b[a-z]{3,}in'?(?= )", _gerund),
-            (
-                "'s ",
-                r"(?<=[a-z])'s (?=(?:died|fallen|moved (?:in|out)|passed away|run out|come back|packed (?:in|up))\b)",
-                " has ",
-            ),
             (" levels", r"\ba levels\b", "A-levels"),
             (
                 "s ",
@@ -94,7 +98,7 @@ _SPELLING: tuple[_Spelling, ...] = (
             ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]|\d+\b(?!\.)))", _i_am),
             (
                 "'s ",
-                rf"(?<!\bit)(?<!he)(?<!\bthat)(?<!there)(?<!what)(?<!who)(?<=[a-z])'s (?={_PREDICATE})",
+                rf"(?<!\bit)(?<!he)(?<!\bthat)(?<!there)(?<!what)(?<!who)(?<=[a-z])'s (?={_PREDICATE}|{_HAS.pattern})",
                 _is_or_owns,
             ),
             ("'s ", r"(?<=[a-z])(?<!\bit)(?<!\bthat)(?<!he)'s (?=[\w ]{3,30} (?:now|again)$)", _is_or_owns),
@@ -125,6 +129,8 @@ _BEGUN = re.compile(
     r"^(?P<adverbs>(?:(?:just|finally|recently|already|also|actually|still|officially|currently|no longer) )*)"
     r"(?P<verb>[A-Za-z']+)\b"
 )
+_WAS_LOST = re.compile(r"[.!,]|$| (?:are|is|wrong|off|missing|now|already|too|and|but|in \d)\b")
+"""What follows `gone` where it is said of a thing."""
 _SUBJECT = re.compile(r"(?:I|my|we|our|the|a|an|he|she|it|they|this|that|there)\b", re.IGNORECASE)
 _HAD = re.compile(english_pattern("pasts_before_objects"))
 _BEEN = re.compile(rf"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed|{_STATES})\b")
@@ -155,7 +161,9 @@ _PARTICIPLES = english_words("participles_alone")
 _GERUNDS = word_set("nothing something anything everything morning evening during according including following")
 _PLAIN_FINITE = word_set("is has was moved lived worked got")
 """Further verbs after a name that looks like one: `Drew moved to Rome`."""
-_NO_MORE = re.compile(r";| [-\u2013\u2014]+ | (?:because|though|but|while|since) ")
+_NO_MORE = re.compile(
+    r";| [-\u2013\u2014]+ | (?:because|though|but|while|since) |, (?=(?:he|she|his|her|they|their|it|its|i)\b)"
+)
 _FINITE = re.compile(
     r"\b(?:is|are|was|were|helps?|makes?|made|has|have|keeps?|can|will|gives?|brings?|takes?|needs?|means?)\b|"
     r"'s\b(?! \w+s?\b \w)"
@@ -324,6 +332,11 @@ _NAMED_NEXT = re.compile(
     r"(?:(?:his|her|its|their) name is|(?:he|she|it)(?:'s| is) (?:called|named)) (?=(?:now )?[A-Z])"
 )
 """What the first clause is about and the second names: `we adopted a dog, her name is Pixel`."""
+_SOMEONE_NAMED = re.compile(
+    r"\b(?P<who>someone|somebody|an? (?:[a-z]+ )?(?:guy|man|bloke|woman|girl|lady|boy))(?:,| and|;) "
+    r"(?:(?:his|her|their) name is|(?:he|she)(?:'s| is) (?:called|named)) (?=[A-Z])"
+)
+"""Whom the second clause names: `I'm seeing someone, his name is Dafydd`."""
 _OWN_WORDS = re.compile(r"\b(?:I|we|my|our)\b", re.IGNORECASE)
 _STATE_ALONE = re.compile(
     r"^(?=(?:finally |already )?(?:(?:back|home|out) (?:from|of) |"
@@ -451,7 +464,9 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _AND_IT.sub(_and_it, _SLIPPED.sub(_slipped, _WE_ARE.sub(r"our group has \g<many> \g<who>\g<now>", text)))
     text = _NEW_VALUE.sub(_new_value, text)
     text = _MOVED.sub(_moved, text)
-    text = _NAMED_NEXT.sub(_named_next, _COUNTED.sub(r"I have \g<left> now", text))
+    text = _NAMED_NEXT.sub(
+        _named_next, _SOMEONE_NAMED.sub(r"\g<who> called ", _COUNTED.sub(r"I have \g<left> now", text))
+    )
     text = _STATE_ALONE.sub(
         lambda match: f"I'm {match[0].lower()}", _TOLD.sub(lambda told: "I have " if told["it"] else "", text)
     )
@@ -648,7 +663,7 @@ def _omitted_subject(verb: str, lower: str, rest: str) -> str | None:
     """Return `I`, `I'm` or `I've`, where a verb or a state shows that it is left out; `rest` follows the verb."""
     if _STATE.match(lower):
         return "I'm"
-    if lower.startswith("gone back to "):
+    if verb == "gone" and not _WAS_LOST.match(rest):
         return "I've"
     if verb == "been":
         return "I've" if _BEEN.match(lower) else None

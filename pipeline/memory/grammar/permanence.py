@@ -3,14 +3,9 @@
 import re
 
 from pipeline.memory.grammar.speaker_context import DEFAULT_SPEAKER
+from pipeline.memory.languages.english import english_pattern
 
-_NO_ROLE = (
-    r"(?:for|or|over|under|after|later|never|ever|either|neither|whether|together|other|another|rather|further|better|"
-    r"per|her|september|october|november|december|summer|winter|number|offer|order|letter|paper|matter|water|weather|"
-    r"dinner|different|present|absent|recent|urgent|silent|excellent|current|confident|frequent|apartment|appointment|"
-    r"moment|treatment|environment|agreement|document|event|content|important|constant|distant|relevant|pregnant|"
-    r"significant)"
-)
+_NO_ROLE = rf"(?:{english_pattern('no_identities')})"
 """Phrases like an identity that state none: `is looking for`, `is on 3 December`."""
 _STATIC = re.compile(
     r"\b(?:is|isn't|is not) (?:[A-Z]\w+, )?(?:an? |the |not )?(?:\w+ ){0,3}(?:years old|vegetarian|vegan|allergic|"
@@ -32,13 +27,7 @@ _RELATIVE = (
     r"boss|dog|cat|name)"
 )
 _FAMILY = re.compile(rf"'s {_RELATIVE}(?:'s name)? is\b", re.IGNORECASE)
-_DYNAMIC = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|this (?:morning|afternoon|evening|week|weekend|month|year|summer|winter)|"
-    r"last (?:night|week|weekend|month|year|summer|winter|\w+day)|next (?:week|month|year|weekend|\w+day)|recently|ago|"
-    r"used to|right now|at the moment|currently|lately|just|will|going to|plans?|planning|working on|trying|about to|"
-    r"soon|staying|until|till)\b",
-    re.IGNORECASE,
-)
+_DYNAMIC = re.compile(rf"\b(?:{english_pattern('words_of_the_moment')})\b", re.IGNORECASE)
 
 
 def is_static(text: str) -> bool:

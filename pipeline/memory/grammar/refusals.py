@@ -50,7 +50,8 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
         return "not said for sure"
     if clause.tokens[0].tag_ in ("WRB", "WP", "WDT") or _is_inverted(clause):
         return "a question"
-    if any(child.dep_ == "mark" and child.lower_ not in ("so", "that") for child in clause.head.children):
+    marks = (child for child in clause.head.children if child.dep_ == "mark" and child.lower_ not in ("so", "that"))
+    if any(mark in clause.tokens for mark in marks):
         return "part of another sentence"
     if not _names_subject(clause, has_antecedent=has_antecedent):
         return "subject not named"

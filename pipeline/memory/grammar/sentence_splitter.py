@@ -63,13 +63,13 @@ def split_sentences(text: str, *, split_on_newlines: bool = False) -> Iterator[S
             yield from _split(text, start, end)
 
 
-def join_continued(sentences: Iterable[Sentence], continues: Callable[[str, str], bool]) -> Iterator[Sentence]:
-    """Yield the sentences, those together of which one `continues` the one before it."""
+def join_continued(sentences: Iterable[Sentence], joined: Callable[[str, str], str | None]) -> Iterator[Sentence]:
+    """Yield the sentences, as one those that are `joined` with the one before them."""
     last: Sentence | None = None
     for sentence in sentences:
-        if last is not None and continues(sentence.text, last.text):
-            space = "" if last.text.endswith("\u3002") else " "
-            last = Sentence(f"{last.text}{space}{sentence.text}", last.start, sentence.end)
+        whole = None if last is None else joined(sentence.text, last.text)
+        if last is not None and whole is not None:
+            last = Sentence(whole, last.start, sentence.end)
         else:
             if last is not None:
                 yield last

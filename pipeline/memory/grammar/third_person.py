@@ -15,17 +15,9 @@ if TYPE_CHECKING:
 _NOMINATIVE = frozenset({"i", "we"})
 _POSSESSIVE = frozenset({"my", "our"})
 _AGREED = {
-    "'m": "is",
-    "am": "is",
-    "'re": "is",
-    "are": "is",
-    "were": "was",
-    "'ve": "has",
-    "have": "has",
-    "do": "does",
-    "'ll": "will",
-    "\u2019m": "is",
-}
+    "'m": "is", "am": "is", "'re": "is", "are": "is", "were": "was", "'ve": "has", "have": "has", "do": "does",
+    "'ll": "will", "\u2019m": "is",
+}  # fmt: skip
 _FILLERS = word_set("even definitely totally actually honestly literally basically absolutely truly then")
 _PLURAL = frozenset({"we", "us", "our", "ours", "ourselves"})
 _SHARES = frozenset({"all", "both", "half"})

@@ -6,12 +6,16 @@ things is split, so that a change replaces no more than what has changed.
 Each language has a file of word patterns. `own`: the speaker; `hedges`: doubts, requests, greetings and the person
 addressed; `asks`: questions, which many write without a mark; `lasting`: what is so for long; `openings`: words that
 join a sentence to the one before; `introduces`: openings in which somebody says their name; `continues`: openings that
-name what the sentence before is about; `light`: verbs and other words that two statements may share without being about
-the same; `points`: pronouns of what was said before; `years`: the word after an age; `home` and `job`: where somebody
-lives, and that they work; `ended`, `moved`, `new_job`, `altered`, `begun` and `corrects`: what is over or has changed;
-`past`, `planned` and `denied`: what was, will be or is not so; `answers` and `always`: what an assistant does, and that
-it is for every answer; `rules`: what a document says is allowed, due or free; `before_places`: prepositions before the
-name of a place; `common`: words by which the language is told from English, where the letters do not.
+name what the sentence before is about; `light`: verbs and other words that two statements may share without being
+about the same; `points`: pronouns of what was said before; `others`: begins of sentences about whom the one before
+named; `after_name`: verbs after a name; `public`: whom an institution addresses; `journals`, `salutes` and
+`farewells`: titles, first and last words of journals and letters; `says`: verbs of what others said; `of_speaking`:
+days that are no time by themselves; `subordinating`: words that join a clause to the one before; `tags`: what makes a
+question of a statement; `years`: the word after an age; `home` and `job`: where somebody lives, and that they work;
+`ended`, `moved`, `new_job`, `altered`, `begun` and `corrects`: what is over or has changed; `past`, `planned` and
+`denied`: what was, will be or is not so; `answers` and `always`: what an assistant does, and that it is for every
+answer; `rules`: what a document says is allowed, due or free; `before_places`: prepositions before the name of a
+place; `common`: words by which the language is told from English, where the letters do not.
 `has_spaces = false`: words are found within others.
 """
 
@@ -35,7 +39,7 @@ from pipeline.text.statement_words import (
     tells_of_own,
     told_relations,
 )
-from pipeline.text.stopwords import stopwords
+from pipeline.text.stopwords import STOPWORDS, stopwords
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 6, 300
 """Characters of a sentence."""
@@ -52,14 +56,16 @@ _SHARED = word_set("i in a me no or am as do so at on")
 """Words of English that others have too."""
 _CODES = {"german": "de", "french": "fr", "spanish": "es"}
 _WITH_STOPWORDS = {
-    "cs": "czech", "de": "german", "es": "spanish", "fr": "french", "it": "italian", "nl": "dutch", "pl": "polish",
-    "pt": "portuguese", "ro": "romanian", "sv": "swedish", "tr": "turkish",
+    "cs": "czech", "de": "german", "es": "spanish", "fi": "finnish", "fr": "french", "hu": "hungarian",
+    "id": "indonesian", "it": "italian", "nl": "dutch", "pl": "polish", "pt": "portuguese", "ro": "romanian",
+    "sv": "swedish", "tr": "turkish",
 }  # fmt: skip
 _PROFILED = frozenset({"english", "catalan", *_CODES})
 QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf|\u304b\\W*$")
 _DIGITS = re.compile(r"\d+")
-_LATIN_CODES = frozenset({"cs", "it", "nl", "pl", "pt", "ro", "sv", "tr", "vi"})
+_LATIN_CODES = frozenset({"cs", "fi", "hr", "hu", "id", "it", "nl", "pl", "pt", "ro", "sv", "tr", "vi"})
 _OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u2e80-\uffdc]")
+_COLON_WITHIN = re.compile("[:\uff1a] ")
 _COLON = re.compile("[:\uff1a]\\s*$")
 _FIGURE = re.compile(r"\d\d|\d\.? ?[^\W\d]{2,}")
 """A number of something, as opposed to the number of a room."""
@@ -75,14 +81,6 @@ _PERSON = re.compile(
 """A form of address with a name, or two words of a name within a sentence."""
 _NAME_WITHIN = re.compile(r"[^\W\d_]\w+ (?:[a-z\u00e0-\u00ff]+ )+[^\W\d_a-z][^\W\d_]{2,}")
 """A name after two words at least, where nouns have small letters."""
-_OF_SPEAKING = re.compile(
-    r"\b(?:heute|morgen|gestern|aujourd'hui|demain|hier|hoy|ma\u00f1ana|ayer|oggi|domani|ieri|vandaag|gisteren|hoje|"
-    r"amanh\u00e3|ontem|dzi\u015b|dzisiaj|jutro|wczoraj|bug\u00fcn|yar\u0131n|d\u00fcn|idag|imorgon|"
-    r"\u0441\u0435\u0433\u043e\u0434\u043d\u044f|\u0437\u0430\u0432\u0442\u0440\u0430|\u0432\u0447\u0435\u0440\u0430)\b|"
-    r"[\u4eca\u660e\u6628][\u65e5\u5929]",
-    re.IGNORECASE,
-)
-"""Days that are no time by themselves, as in `it rains tomorrow`."""
 _OF_SOMEBODY = re.compile(
     r"(?:elles?|ils|\u00e9l|ella|ele|ela|lei|hij|zij|hon|ona|\u043e\u043d\u0430?) ", re.IGNORECASE
 )
@@ -109,12 +107,6 @@ _LINKED = re.compile("(?:\u304c|\u3051\u3069|\u306e\u3067|\u304b\u3089)$")
 """What joins a Japanese statement to a question."""
 _POLITE = "und|e|et|y|en|i|och|a|bitte|por favor|per favore|s'il te pla\u00eet|stp|prosz\u0119|pros\u00edm"
 """What stands before an order."""
-_TAG = re.compile(
-    r"(?:no|verdad|eh|oder|ne|gell|nicht wahr|non|hein|n['\u2019]est-ce pas|n\u00e9|vero|giusto|toch|prawda|nie|eller|"
-    r"visst|\u0434\u0430|\u043f\u0440\u0430\u0432\u0434\u0430)[ ?]*",
-    re.IGNORECASE,
-)
-"""What makes a question of a statement."""
 _MIN_WORDS_WITHOUT_STOP = 16
 _MAX_FAREWELL_SPACES = 2
 """Spaces in what somebody says last, after a word that ends their talk."""
@@ -209,10 +201,28 @@ class LanguageProfile:
         'ich bin Veganer'
         """
         *before, last = _COMMAS.split(text)
-        if _TAG.fullmatch(last):
+        if words_of_all("tags").fullmatch(last.strip(" ?")):
             return ""  # `pasamos a martes, no?`
         is_question = self.asks.search(last) is not None or last.rstrip(" ?").count(" ") < _MAX_QUESTION_SPACES
         return _LINKED.sub("", ", ".join(before)) if is_question else ""
+
+    def without_question(self, text: str) -> str:
+        """Return what is said before a last part that asks without a mark.
+
+        >>> detect_language("yo vivo aquí").without_question("abro una tienda en enero, qué licencia necesito")
+        'abro una tienda en enero'
+        """
+        *before, last = _COMMAS.split(text)
+        return ", ".join(before) if before and self.asks.search(last) is not None else text
+
+    def after_comma(self, text: str) -> str:
+        """Return what is said after a first part that tells nothing; empty where any part doubts or asks.
+
+        >>> detect_language("jag bor i Lund").after_comma("här är det kaos, Pontus har fått sparken")
+        'Pontus har fått sparken'
+        """
+        is_sound = not any(kind.search(text) for kind in (self.hedges, self.asks, _COLON_WITHIN))
+        return _COMMAS.split(text, maxsplit=1)[1] if is_sound and _COMMAS.search(text) is not None else ""
 
     def is_introduction(self, text: str) -> bool:
         """Return whether somebody says their name, or their age between commas, with more about themselves.
@@ -251,17 +261,12 @@ class LanguageProfile:
 
 def _begins_anew(text: str, at: int) -> bool:
     """Return whether the speaker says `I` there, and not after a word that makes it part of what came before."""
-    before = text[:at].split()[-1:]
-    return _SPEAKER.match(text, at) is not None and not _SUBORDINATING.intersection(before)
+    *_, before = ["", *text[:at].split()]
+    return _SPEAKER.match(text, at) is not None and words_of_all("subordinating").fullmatch(before) is None
 
 
 _SPEAKER = re.compile(
     r"(?:ich|wir|je|j'\w+|nous|yo|io|eu|ik|jag|\u044f|\u043c\u044b) (?!(?:und|et|y|e|en|och|\u0438)\b)", re.IGNORECASE
-)
-_SUBORDINATING = word_set(
-    "dass weil wenn ob wie was wo als und oder que qu' qui quand si comme o\u00f9 et ou porque cuando y o che "
-    "perch\u00e9 quando se e dat omdat als of en att om n\u00e4r och \u0447\u0442\u043e \u0435\u0441\u043b\u0438 "
-    "\u043a\u043e\u0433\u0434\u0430 \u0438 moi c'est"
 )
 
 
@@ -297,6 +302,8 @@ def detect_language(text: str, expected: LanguageProfile | None = None) -> Langu
     return found if is_sure else expected
 
 
+_MIN_STOPWORDS = 2
+"""Stopwords by which a sentence without an English verb is in German, French or Spanish."""
 _MIN_COMMON = 3
 """Words by which a sentence is in another language than those before it: `Mio fratello` is no Spanish among Italian."""
 
@@ -314,6 +321,11 @@ def _told_by_words(text: str, words: list[str], expected: LanguageProfile | None
         code = _CODES.get(language, "other")
         if english == 0 and code != "other" and (_names_speaker(profiles[code], text) or tells_of_own(text)):
             return profiles[code]
+        shown = (
+            frozenset[str]() if code == "other" else profiles[code].stopwords.intersection(words) - _SHARED - STOPWORDS
+        )
+        if len(shown) >= _MIN_STOPWORDS and not _names_speaker(profiles["other"], text):
+            return profiles[code]
         if language not in _PROFILED:
             return _other(text, expected)
         is_best = common > 0 and _names_speaker(best, text)
@@ -323,6 +335,8 @@ def _told_by_words(text: str, words: list[str], expected: LanguageProfile | None
         profiles["other"].asks.match(text) or (2 * english <= len(words) and _names_speaker(profiles["other"], text))
     ):
         return _other(text, expected)  # `wat is de beste bakker in Gent`
+    if common == 1 and profiles["other"].asks.match(text) is not None and best.asks.search(text) is None:
+        return _other(text, expected)  # `koliko je visok Velebit`, of which `je` is French too
     is_foreign = is_accented or _names_speaker(best, text)
     is_told = is_foreign or best.common_words.intersection(words) != {"no"}  # `no sugar, day 12` is not
     if (common > english and is_told) or (0 < common == english and is_foreign):
@@ -406,15 +420,15 @@ def states_personal_fact(
     least = MIN_SENTENCE_CHARS if plain.isascii() else _MIN_CJK_SENTENCE_CHARS
     if not least <= len(plain) <= MAX_SENTENCE_CHARS or _COLON.search(plain):
         return False
-    if QUESTION_MARK.search(plain) or profile.asks.search(plain) or _SAYS.search(plain):
+    if QUESTION_MARK.search(plain) or profile.asks.search(plain) or _quoted().search(plain):
         return False
-    if _FRAME_OF_LETTER.match(plain) or (_SOMEBODY_ELSE.match(plain) and not is_minutes):
+    if _frame_of_letter().match(plain) or (words_of_all("others").match(plain) and not is_minutes):
         return False
     is_own = profile.own.search(plain) is not None
     is_noted = tells_of_own(plain) or (is_note and (_says_what_changed(plain) or _names_own(plain)))
     has_names = is_minutes and profile is not _profiles()["de"] and _NAME_WITHIN.search(plain) is not None
     is_noted = is_noted or has_names or (is_minutes and _is_worth_minutes(plain))
-    is_noted = is_noted or (is_message and _is_worth_minutes(_OF_SPEAKING.sub("", plain)))
+    is_noted = is_noted or (is_message and _is_worth_minutes(words_of_all("of_speaking").sub("", plain)))
     words = _count_words(plain)
     is_noted = is_noted or (not is_note and says_date(plain) and words >= _MIN_TOLD_WORDS)
     is_noted = is_noted and _OF_SOMEBODY.match(plain) is None
@@ -425,7 +439,7 @@ def states_personal_fact(
 
 def _tells_change(text: str, profile: LanguageProfile) -> bool:
     """Return whether it says what lasts, has changed or is planned, or a time or number."""
-    text = _OF_SPEAKING.sub("", text)
+    text = words_of_all("of_speaking").sub("", text)
     return (
         profile.lasting.search(text) is not None
         or profile.home.search(text) is not None
@@ -441,7 +455,9 @@ _CHANGES = ("job", "ended", "moved", "altered", "begun", "planned")
 
 def _tells_something(text: str, profile: LanguageProfile) -> bool:
     """Return whether a remark among people is more than a reaction: by its length, whom it names, or a change."""
-    is_long = _count_words(text) >= _MIN_TOLD_WORDS or _HAN_NOUN.search(_OF_SPEAKING.sub("", text)) is not None
+    is_long = (
+        _count_words(text) >= _MIN_TOLD_WORDS or _HAN_NOUN.search(words_of_all("of_speaking").sub("", text)) is not None
+    )
     return is_long or told_relations(text) != frozenset() or _tells_change(text, profile)
 
 
@@ -460,35 +476,10 @@ def _is_half_said(text: str, profile: LanguageProfile) -> bool:
     return bool(is_answer) or (pointing is not None and profile.own.match(text[pointing.end() :].lstrip()) is not None)
 
 
-_SOMEBODY_ELSE = re.compile(
-    r"(?:il(?= (?:est|a|va|ne|se|fait|\u00e9tait|avait|travaille|habite)\b| [ns]')|"
-    r"elles?|ils|\u00e9l|ella|ellos|ellas|el[ea]s?|lui|loro|er(?! (?:is|zijn|was|waren|komt|staat|ligt|zit)\b)|"
-    r"hij|zij|ze|han|hon|oni|"
-    r"\u043e\u043d[\u0430\u0438]?|\u0432\u043e\u043d[\u0430\u0438]|\u0432\u0456\u043d|ha|tiene|vive|trabaja|duerme|lavora|tem|mora|trabalha)\b"
-    r"(?! y a\b)(?!['\u2019])",
-    re.IGNORECASE,
-)
-"""Who was named in the sentence before."""
-_FRAME_OF_LETTER = re.compile(
-    r"(?:journal|tagebuch|diario|di\u00e1rio|dagboek|dagbok|dziennik|\u0434\u043d\u0435\u0432\u043d\u0438\u043a|g\u00fcnl\u00fck)\b.{0,30}\d|"
-    r"\u65e5[\u8a18\u8a8c\u8bb0]|\uc77c\uae30|(?:liebe[rs]?|ch[e\u00e8]re?s?|querid[oa]s?|estimad[oa]s?|car[oaie]|"
-    r"k\u00e4ra|lieve|kochan\w|drog[ai]|\u0434\u043e\u0440\u043e\u0433\w+|\u0443\u0432\u0430\u0436\u0430\u0435\u043c\w+|sevgili|"
-    r"say\u0131n) [^.!?,]{2,40}$|"
-    r"(?:\u0446\u0435\u043b\u0443\u044e|\u043e\u0431\u043d\u0438\u043c\u0430\u044e|bises|bisous|kram(?:ar)?|liefs|groetjes|u\u015bciski|ca\u0142usy|"
-    r"\u00f6pt\u00fcm|baci|abbracci|besos|beijos|abra\u00e7os?|un abrazo)\b[^.!?]{0,30}$",
-    re.IGNORECASE,
-)
-"""Titles of journals, salutations and farewells."""
 _PLACES_ALONE = re.compile(
     r"(?:(?:en|a|al|em|n[ao]|in|\u00e0|au|im|am|w|do|\u0432|\u043d\u0430) [^\W\d]+(?:, |$))+$", re.IGNORECASE
 )
 """Where and when, of what was named before a remark: `en septiembre, en Ronda`."""
-_SAYING = (
-    r"\b(?:sagte?n?|meinte?|schrieb|dit|disait|dice|dijo|dec\u00eda|disse|diz|diceva|zegt|zei|schreef|m\u00f3wi\w*|s\u00e4ger|sa|"
-    r"diyor|dedi|\u0433\u043e\u0432\u043e\u0440\u0438\u0442|\u0441\u043a\u0430\u0437\u0430\u043b\u0430?)\b"
-)
-_SAYS = re.compile(rf"{_SAYING}[^:]{{0,20}}: |{_SAYING}$")
-"""What somebody else said, after a colon, or where it was cut off."""
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff]")
 _CHARS_OF_WORD = 3
 """Characters that count as a word in scripts without spaces."""
@@ -511,6 +502,7 @@ def _is_worth_minutes(text: str) -> bool:
         return False  # the digits of a phone number
     # A digit alone numbers an item: only `_FIGURE` tells which ones count.
     names_person = _PERSON.search(text) is not None and len(_SMALL.findall(text)) > text.count(",")
+    names_person = names_person and _count_words(text) > 2
     return _SAYS_MORE.match(text) is not None and (
         names_person
         or words_of_all("rules").search(text) is not None
@@ -527,15 +519,22 @@ def begins_with_name(text: str, profile: LanguageProfile) -> bool:
     >>> begins_with_name("Tina hat ein Kind bekommen", profile), begins_with_name("Heute ist das Training", profile)
     (True, False)
     """
-    match = _NAME_FIRST.match(text)
-    return match is not None and match["name"].lower() not in profile.stopwords and not says_time(match["name"])
+    match = _name_first().match(text)
+    if match is None or not match["name"][0].isupper():
+        return False
+    is_word = match["name"].lower() in profile.stopwords or says_time(match["name"])
+    return not is_word and profile.points.search(_STOP.split(text, maxsplit=1)[0]) is None
 
 
-_NAME_FIRST = re.compile(
-    r"(?P<name>[^\W\d_a-z][^\W\d_A-Z]{2,}) (?:hat|hatte|wird|ist|zieht|heiratet|arbeitet|wohnt|bekommt|a|est|va|"
-    r"attend|ha|est\u00e1|es|va|sigue|tiene|se|\u00e8|aspetta|lavora|vive|t\u00e1|vai|foi|tem|heeft|gaat|wordt|werkt|woont|jest|ma|har|ska|jobbar|"
-    r"bor|v\u00e4ntar) (?=\w)"
-)
+_STOP = re.compile(r"[.!]+\s")
+
+
+@cache
+def _name_first() -> re.Pattern[str]:
+    """Return the pattern of a name before a verb."""
+    return re.compile(
+        rf"(?P<name>(?-i:[^\W\d_a-z][^\W\d_A-Z]{{2,}})) {words_of_all('after_name').pattern} (?=\w)", re.IGNORECASE
+    )
 
 
 def _names_own(text: str) -> bool:
@@ -549,20 +548,43 @@ def is_permanent(text: str, profile: LanguageProfile) -> bool:
 
 
 def continues(sentence: str, before: str) -> bool:
-    """Return whether a sentence names what the one before it tells the speaker has.
+    """Return whether a sentence names what the one before it tells the speaker has, or goes on about whom it named.
 
     >>> continues("Er heißt Bruno.", "Ich habe einen Hund."), continues("名前は太郎です。", "こんにちは。")
     (True, False)
+    >>> continues("Vive en Lima con su marido.", "Mi hermana es médica.")
+    True
     """
-    if words_of_all("continues").match(sentence) is None or (profile := detect_language(before)) is None:
+    is_named = words_of_all("continues").match(sentence) is not None
+    is_others = words_of_all("others").match(sentence) is not None and _count_words(sentence) >= _MIN_TOLD_WORDS
+    if not (is_named or is_others) or (profile := detect_language(before)) is None:
         return False
-    return states_personal_fact(profile.without_opening(before), profile, is_note=False)
+    if is_named:
+        return states_personal_fact(profile.without_opening(before), profile, is_note=False)
+    is_doubted = any(kind.search(sentence) for kind in (QUESTION_MARK, profile.asks, profile.hedges, _quoted()))
+    is_told = not (is_doubted or QUESTION_MARK.search(before) or profile.hedges.search(before))
+    return is_told and (told_relations(before) != frozenset() or begins_with_name(before, profile))
 
 
 @cache
 def words_of_all(kind: str) -> re.Pattern[str]:
     """Return the pattern of a kind of words, such as `home` or `ended`, in all languages."""
     return _pattern(_tables().values(), kind)
+
+
+@cache
+def _frame_of_letter() -> re.Pattern[str]:
+    """Return the pattern of the title of a journal, a salutation or a farewell."""
+    journals, salutes, farewells = (words_of_all(kind).pattern for kind in ("journals", "salutes", "farewells"))
+    parts = (rf"{journals}.{{0,30}}\d", rf"{salutes} [^.!?,]{{2,40}}$", rf"{farewells}[^.!?]{{0,30}}$")
+    return re.compile("|".join(parts), re.IGNORECASE)
+
+
+@cache
+def _quoted() -> re.Pattern[str]:
+    """Return the pattern of what somebody else said, after a colon, or where it was cut off."""
+    says = words_of_all("says").pattern
+    return re.compile(rf"{says}[^:]{{0,20}}: |{says}$", re.IGNORECASE)
 
 
 @cache

@@ -36,6 +36,12 @@ def texts(document: str) -> list[str]:
         ("나는 스페인어를 배운다.", "User: 나는 스페인어를 배운다", False),
         ("ฉันแพ้กุ้ง", "User: ฉันแพ้กุ้ง", False),
         ("Mijn wekker gaat om zeven uur.", "User: Mijn wekker gaat om zeven uur", False),
+        ("Työskentelen pienessä kustantamossa", "User: Työskentelen pienessä kustantamossa", True),
+        ("Muutettiin Turkuun viime kuussa.", "User: Muutettiin Turkuun viime kuussa", False),
+        ("Allergiás vagyok a mogyoróra.", "User: Allergiás vagyok a mogyoróra", True),
+        ("Tegnap felmondtam a banknál.", "User: Tegnap felmondtam a banknál", False),
+        ("Preselili smo se u Osijek prošli mjesec.", "User: Preselili smo se u Osijek prošli mjesec", False),
+        ("Saya vegetarian dan tidak suka pedas.", "User: Saya vegetarian dan tidak suka pedas", True),
     ],
 )
 def test_personal_statements_are_kept_verbatim(sentence: str, kept: str, static: bool) -> None:
@@ -58,6 +64,14 @@ def test_personal_statements_are_kept_verbatim(sentence: str, kept: str, static:
         "たぶん行きます。",
         "座ってください。",
         "你好吗\uff1f",
+        "Mikä on Suomen pisin joki?",
+        "Kiitos avusta!",
+        "Mennyi idő alatt fő meg a tojás?",
+        "Köszönöm, ez sokat segített!",
+        "Koliko je visok Velebit",
+        "Hvala ti puno na pomoći!",
+        "Bagaimana cara membuat rendang?",
+        "Terima kasih banyak atas bantuannya!",
         "Wo wohne ich",
         "Habe ich eine Allergie",
         "Où est-ce que j'habite ?",
@@ -174,6 +188,9 @@ def test_what_a_relative_does_besides_stays_with_the_relative(said: str, stateme
         ("Ich habe einen Hund. Er heißt Bruno.", "Ich habe einen Hund. Er heißt Bruno"),
         ("Ho un cane. Si chiama Zorro.", "Ho un cane. Si chiama Zorro"),
         ("Mam psa. Wabi się Reksio.", "Mam psa. Wabi się Reksio"),
+        ("Mi hermana es médica. Vive en Lima con su marido.", "Mi hermana es médica. Vive en Lima con su marido"),
+        ("Mio fratello è cuoco. Lavora a Parma da maggio.", "Mio fratello è cuoco. Lavora a Parma da maggio"),
+        ("Jule hat bestanden! Sie studiert ab Mai in Bonn.", "Jule hat bestanden! Sie studiert ab Mai in Bonn"),
         ("猫を二匹飼っています。名前はモモとクロです。", "猫を二匹飼っています。名前はモモとクロです"),
     ],
 )
@@ -204,6 +221,7 @@ def test_another_job_or_number_or_what_is_over_ends_what_was_said(before: str, a
     [
         ("la mia ragazza si chiama Giulia", "Giulia ha perso il telefono in spiaggia"),
         ("mi perro se llama Toby", "Toby perdió la pelota"),
+        ("trabalho numa loja em Braga", "a loja mudou o horário para as 10"),
     ],
 )
 def test_who_has_lost_or_left_something_is_still_there(before: str, after: str) -> None:
@@ -235,6 +253,16 @@ def test_minutes_tell_what_has_a_day_or_a_number_and_go_on_in_their_language() -
 )
 def test_the_frame_of_a_letter_and_what_names_nobody_state_nothing(frame: str) -> None:
     assert not texts(f"{frame}\n\nWir wohnen in Kiel, ich arbeite dort als Koch.")[1:]
+
+
+def test_what_tells_something_after_a_comma_is_kept_without_what_stands_before_it() -> None:
+    talk = "Anna: hej! hur mår ni?\nSven: bra\nAnna: här är det kaos, Pontus har fått sparken"
+    assert texts(talk) == ["Anna: Pontus har fått sparken"]
+
+
+def test_whom_an_institution_addresses_did_not_write_its_letter() -> None:
+    letter = "Beste bewoners,\nDe fietsenkelder is verhuisd naar de Kerkstraat 12."
+    assert texts(letter) == ["De fietsenkelder is verhuisd naar de Kerkstraat 12"]
 
 
 def test_what_is_talked_without_stops_is_split_where_the_speaker_begins_anew() -> None:

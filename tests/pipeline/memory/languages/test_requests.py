@@ -24,6 +24,11 @@ def test_what_a_question_says_before_it_asks_is_kept(message: str, fact: str | N
     assert [each.text for each in extract_facts(message, MONDAY)] == ([] if fact is None else [f"User: {fact}"])
 
 
+def test_a_question_without_a_mark_is_left_out_of_what_an_assistant_is_told() -> None:
+    chat = "assistant: ¡Hola!\nuser: abro una tienda en enero, qué licencia necesito"
+    assert [fact.text for fact in extract_facts(chat, MONDAY)] == ["User: abro una tienda en enero"]
+
+
 @pytest.mark.parametrize(
     "message",
     [
