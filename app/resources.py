@@ -6,11 +6,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from pipeline import ports
 from pipeline.bus.bus_factory import open_bus
 from pipeline.bus.port import Bus
+from pipeline.bus.sealing.sealed_records import DESTROYED
 from pipeline.models import open_embedder, open_language_model, open_query_rewriter, open_reranker
 from pipeline.models.instrumented_embedder import instrument_embedder
 from pipeline.models.media_endpoint import MediaEndpoint
@@ -27,7 +29,7 @@ from pipeline.settings import Settings
 from pipeline.store import SettingsCatalog, StoreMismatchError, open_locks
 from pipeline.store.blobs.blobs_factory import open_blobs
 from pipeline.store.generations.generation_registry import Generation, GenerationRegistry, IndexConfig, open_generations
-from pipeline.store.key_storage import open_key_storage
+from pipeline.store.key_storage import FolderKeyStorage, open_key_storage
 from pipeline.store.log_consistency import find_unknown_settings
 from pipeline.tombstones import LocalTombstones
 from schemas.topics import SETTINGS_CHANGED
@@ -120,8 +122,19 @@ def tables_uri(settings: Settings) -> str:
 
 
 def sealing_uri(settings: Settings) -> str:
-    """Return the location of the keys of sealed records that processes share."""
+    """Return the location of the keys of sealed records: beside the embedded log, or where processes share them."""
+    if settings.kafka_bootstrap is None:
+        return str(settings.data_dir.absolute() / "keys")
     return settings.sealing_uri or f"{tables_uri(settings)}/sealing-keys"
+
+
+def open_sealing_keys(settings: Settings) -> ports.KeyStorage:
+    """Open the storage of the keys of sealed records."""
+    uri = sealing_uri(settings)
+    if settings.kafka_bootstrap is None:
+        # Apart from log and keys, so that an older copy of neither brings an older list.
+        return FolderKeyStorage(Path(uri), {DESTROYED: settings.data_dir / "destroyed-keys"})
+    return open_key_storage(uri, settings.storage_options(uri))
 
 
 @asynccontextmanager
@@ -139,9 +152,7 @@ async def open_resources(settings: Settings, *, accepts_log: bool = False) -> As
             clock,
             observer=metrics,
             registry=metrics.registry,
-            open_key_storage=partial(
-                open_key_storage, sealing_uri(settings), settings.storage_options(sealing_uri(settings))
-            ),
+            open_key_storage=partial(open_sealing_keys, settings),
         )
         stack.push_async_callback(bus.close)
         blob_uri = settings.blob_uri or str(settings.data_dir / "blobs")

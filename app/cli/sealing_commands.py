@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +15,6 @@ from pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from pipeline.bus.sealing.key_table import KeyTable
-    from pipeline.bus.sealing.shared_key_table import SharedKeyTable
-    from pipeline.ports import KeyStorage
 
 sealing = typer.Typer(no_args_is_help=True, help="Keys that seal the log.")
 
@@ -33,17 +31,15 @@ def back_up(
     as_json: JsonOption = False,
 ) -> None:
     """Copy the keys of sealed records, wrapped, to a file; the service may run."""
-    from pipeline.bus.bus_factory import sealing_table
+    from app.resources import open_sealing_keys
+    from pipeline.bus.sealing.key_table import back_up_keys
 
     settings = load_settings(data_dir=data_dir)
     _require_keys(settings)
-    if file.exists():
-        if sealing_table(settings).exists() and file.samefile(sealing_table(settings)):
-            raise error_exit(f"{file} is the table itself.")
-        if not yes:
-            confirm(f"{file} is there already. Overwrite it?")
+    if file.exists() and not yes:
+        confirm(f"{file} is there already. Overwrite it?")
     with exit_on_startup_error():
-        count = _write_backup(settings, file)
+        count = back_up_keys(open_sealing_keys(settings), file)
     text = f"{pluralize(count, 'block')} of keys written to {file}."
     hint = "They open with the wrapping key only: keep that elsewhere."
     emit({"blocks": count, "file": str(file)}, text, hint, as_json=as_json)
@@ -58,8 +54,8 @@ def restore(
 ) -> None:
     """Add the keys that are missing here from a backup. Keys that were destroyed stay destroyed."""
     settings = load_settings(data_dir=data_dir)
-    with exit_on_startup_error(), closing(_open_keys(settings)) as keys:
-        added = keys.restore(file)
+    with exit_on_startup_error():
+        added = _open_keys(settings).restore(file)
     emit({"blocks": added}, f"{pluralize(added, 'block')} of keys added.", as_json=as_json)
 
 
@@ -77,7 +73,7 @@ def rotate(*, data_dir: DataDir = None, as_json: JsonOption = False) -> None:
     with exit_on_startup_error(), _locked(settings), open_key_file(settings) as file:
         key = os.urandom(KEY_BYTES)
         file.write([key, *file.read()])
-        _open_keys(settings).close()
+        _open_keys(settings)
         file.write([key])
     text = "All keys are wrapped with a new key. Back up both: `recollect sealing backup`, and a copy of"
     emit({"keyFile": str(file.path)}, f"{text} {file.path}.", as_json=as_json)
@@ -94,41 +90,19 @@ def rewrap(*, data_dir: DataDir = None, as_json: JsonOption = False) -> None:
 
 
 def _require_keys(settings: Settings) -> None:
-    from app.resources import sealing_uri
-    from pipeline.bus.bus_factory import sealing_table
+    from app.resources import open_sealing_keys, sealing_uri
     from pipeline.bus.sealing.sealed_records import WRAPPING_NAME
 
     with exit_on_startup_error():
-        if settings.kafka_bootstrap is None and not sealing_table(settings).exists():
-            raise error_exit(NO_KEYS.format(settings.data_dir.absolute()))
-        if settings.kafka_bootstrap is not None and _open_storage(settings).read(WRAPPING_NAME) is None:
+        if open_sealing_keys(settings).read(WRAPPING_NAME) is None:
             raise error_exit(NO_KEYS.format(sealing_uri(settings)))
 
 
-def _open_keys(settings: Settings) -> "KeyTable | SharedKeyTable":
-    from app.resources import SystemClock
-    from pipeline.bus.bus_factory import open_key_table, open_shared_key_table
+def _open_keys(settings: Settings) -> "KeyTable":
+    from app.resources import SystemClock, open_sealing_keys
+    from pipeline.bus.bus_factory import open_key_table
 
-    if settings.kafka_bootstrap is None:
-        return open_key_table(settings)
-    return open_shared_key_table(settings, _open_storage(settings), SystemClock())
-
-
-def _open_storage(settings: Settings) -> "KeyStorage":
-    from app.resources import sealing_uri
-    from pipeline.store.key_storage import open_key_storage
-
-    return open_key_storage(sealing_uri(settings), settings.storage_options(sealing_uri(settings)))
-
-
-def _write_backup(settings: Settings, file: Path) -> int:
-    from pipeline.bus.bus_factory import sealing_table
-    from pipeline.bus.sealing.key_table import back_up_table
-    from pipeline.bus.sealing.shared_key_table import back_up_shared_keys
-
-    if settings.kafka_bootstrap is None:
-        return back_up_table(sealing_table(settings), file)
-    return back_up_shared_keys(_open_storage(settings), file)
+    return open_key_table(settings, open_sealing_keys(settings), SystemClock())
 
 
 @contextmanager

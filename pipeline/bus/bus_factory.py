@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pipeline.bus.sealing.key_file import KeyFile
     from pipeline.bus.sealing.key_table import KeyTable
     from pipeline.bus.sealing.sealer import Sealer
-    from pipeline.bus.sealing.shared_key_table import SharedKeyTable
 
 
 async def open_bus(
@@ -39,17 +38,16 @@ async def open_bus(
     """Open Kafka if RECOLLECT_KAFKA_BOOTSTRAP is set, else the log in the data directory.
 
     DataDirectoryLockedError and ValueError carry messages for the operator. `registry` gets Kafka's metrics.
-    `open_key_storage`: opens what holds the keys of sealed records on Kafka.
+    `open_key_storage`: opens what holds the keys of sealed records; None: nothing is sealed.
     """
+    sealer = None
+    if open_key_storage is not None:
+        sealer = await asyncio.to_thread(_open_sealer, settings, open_key_storage(), clock)
     if settings.kafka_bootstrap is None:
         folder = settings.data_dir / "log"
-        sealer = await asyncio.to_thread(_open_sealer, settings)
         return await SqliteBus.open(
             folder, partitions=settings.partitions, clock=clock, observer=observer, sealer=sealer
         )
-    sealer = None
-    if open_key_storage is not None:
-        sealer = await asyncio.to_thread(_open_shared_sealer, settings, open_key_storage(), clock)
     from pipeline.bus.kafka.bus import KafkaBus
     from pipeline.runtime.span_exporter import open_tracer_provider
 
@@ -60,32 +58,18 @@ async def open_bus(
     )
 
 
-def _open_sealer(settings: Settings) -> "Sealer | None":
+def _open_sealer(settings: Settings, storage: KeyStorage, clock: Clock) -> "Sealer | None":
     """Open the keys of the log; None without sealing, unless earlier records are sealed. SealingKeyError."""
-    known = sealing_table(settings).exists()
-    if not settings.sealing and not known:
-        return None
-    from pipeline.bus.sealing.sealer import Sealer
-
-    return Sealer(open_key_table(settings, create=not known), seals=settings.sealing)
-
-
-def _open_shared_sealer(settings: Settings, storage: KeyStorage, clock: Clock) -> "Sealer | None":
-    """Open the keys that processes share; None without sealing, unless earlier records are sealed."""
     try:
         known = storage.read(WRAPPING_NAME) is not None
         if not settings.sealing and not known:
             return None
         from pipeline.bus.sealing.sealer import Sealer
 
-        return Sealer(open_shared_key_table(settings, storage, clock, create=not known), seals=settings.sealing)
+        return Sealer(open_key_table(settings, storage, clock, create=not known), seals=settings.sealing)
     except OutageError as error:
-        raise ValueError(f"{error} See RECOLLECT_SEALING_URI.") from error
-
-
-def sealing_table(settings: Settings) -> Path:
-    """Return the file of the keys of sealed records."""
-    return settings.data_dir / "keys" / "keys.db"
+        hint = "" if settings.kafka_bootstrap is None else " See RECOLLECT_SEALING_URI."
+        raise ValueError(f"{error}{hint}") from error
 
 
 @contextmanager
@@ -109,27 +93,14 @@ def open_key_file(settings: Settings) -> "Iterator[KeyFile]":
         yield file
 
 
-def open_key_table(settings: Settings, *, create: bool = False) -> "KeyTable":
+def open_key_table(settings: Settings, storage: KeyStorage, clock: Clock, *, create: bool = False) -> "KeyTable":
     """Open the keys of sealed records; `create` makes a missing wrapping key. SealingKeyError, OutageError."""
-    from pipeline.bus.sealing.destroyed_keys import DestroyedKeys
     from pipeline.bus.sealing.key_table import KeyTable
 
-    with open_key_file(settings) as file:
-        wrapping = file.read(create=create)
-    # Beside the log and the keys, so that an older copy of neither brings an older list.
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return KeyTable(sealing_table(settings), wrapping, DestroyedKeys(settings.data_dir / "destroyed-keys.db"))
-
-
-def open_shared_key_table(
-    settings: Settings, storage: KeyStorage, clock: Clock, *, create: bool = False
-) -> "SharedKeyTable":
-    """Open the keys that processes share; `create` makes a missing wrapping key. SealingKeyError, OutageError."""
-    from pipeline.bus.sealing.shared_key_table import SharedKeyTable
-
     with open_key_file(settings) as file:
         wrapping = file.read(create=create)
-    return SharedKeyTable(storage, wrapping, clock.now)
+    return KeyTable(storage, wrapping, clock.now)
 
 
 async def prepare_topics(settings: Settings, bootstrap: str, *, create: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""Storage of the keys of sealed records that processes share: a folder, or an object store. Synchronous."""
+"""Storage of the keys of sealed records: a folder, or an object store. Synchronous."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -15,21 +15,25 @@ _LOCK_NAME = "lock"
 
 
 class FolderKeyStorage:
-    """Values in files that only their owner may read. A value changes under a lock of the whole folder."""
+    """Values in files that only their owner may read. A value changes under a lock of the whole folder.
 
-    def __init__(self, folder: Path) -> None:
+    `apart`: folders that do not lie in this one, by their name.
+    """
+
+    def __init__(self, folder: Path, apart: Mapping[str, Path] | None = None) -> None:
         self._folder = folder
+        self._apart = apart or {}
 
     def read(self, name: str) -> bytes | None:
         with self._errors_as_outages():
             try:
-                return (self._folder / name).read_bytes()
+                return self._path(name).read_bytes()
             except FileNotFoundError:
                 return None
 
     def create(self, name: str, value: bytes) -> bool:
         with self._locked():
-            if (self._folder / name).exists():
+            if self._path(name).exists():
                 return False
             self._write(name, value)
             return True
@@ -40,18 +44,22 @@ class FolderKeyStorage:
 
     def delete(self, name: str) -> None:
         with self._locked():
-            path = self._folder / name
+            path = self._path(name)
             if path.exists():
                 path.unlink()
                 fsync(path.parent)
 
     def names(self, folder: str) -> Iterator[str]:
         with self._errors_as_outages():
-            files = sorted((self._folder / folder).glob("*"))
+            files = sorted(self._path(folder).glob("*"))
         return (path.name for path in files if path.suffix != TEMPORARY_SUFFIX)
 
+    def _path(self, name: str) -> Path:
+        folder, _, rest = name.partition("/")
+        return self._apart[folder] / rest if folder in self._apart else self._folder / name
+
     def _write(self, name: str, value: bytes) -> None:
-        path = self._folder / name
+        path = self._path(name)
         if not path.parent.exists():
             path.parent.mkdir(mode=0o700, parents=True)
             fsync(path.parent.parent)

@@ -18,15 +18,14 @@ import pytest
 from app import erasure_service, key_destroyer
 from app.erasure_service import ErasureService
 from app.key_destroyer import KeyDestroyer
-from app.resources import sealing_uri
+from app.resources import open_sealing_keys
 from bench.service_process import Server
-from pipeline.bus.bus_factory import open_key_table, open_shared_key_table
+from pipeline.bus.bus_factory import open_key_table
 from pipeline.bus.records import ErasedRecordError, ProducerRecord, decode
 from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.sqlite.group_commit import LogWriteError
 from pipeline.errors import OutageError, RejectedError
 from pipeline.store.blobs import blob_store
-from pipeline.store.key_storage import open_key_storage
 from schemas.events import BlobRef, Content
 from schemas.ids import document_key
 from schemas.topics import CONTENT_TOPICS, DOCUMENTS_CHUNKED, DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
@@ -70,21 +69,19 @@ async def _readable(service: RunningService, *words: str) -> set[str]:
             except ErasedRecordError:
                 continue
             found |= {word for word in words if word.encode() in content}
-    sealer.close()
     return found
 
 
 def _copied_keys(service: RunningService) -> Sealer:
     """The keys as whoever copies them now has them, without the list of those destroyed on the embedded log."""
     settings, clock = service.supervisor.resources.settings, service.supervisor.resources.clock
-    if settings.kafka_bootstrap is not None:
-        storage = open_key_storage(sealing_uri(settings), settings.storage_options(sealing_uri(settings)))
-        return Sealer(open_shared_key_table(settings, storage, clock), seals=False)
-    copy = settings.data_dir.parent / "copy"
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(settings.data_dir / "keys", copy / "keys")
-    shutil.copy(settings.data_dir / "sealing.key", copy)
-    return Sealer(open_key_table(service_settings(copy)), seals=False)
+    if settings.kafka_bootstrap is None:
+        copy = settings.data_dir.parent / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(settings.data_dir / "keys", copy / "keys")
+        shutil.copy(settings.data_dir / "sealing.key", copy)
+        settings = service_settings(copy)
+    return Sealer(open_key_table(settings, open_sealing_keys(settings), clock), seals=False)
 
 
 async def _write(service: RunningService) -> None:
@@ -442,5 +439,4 @@ def test_a_running_process_destroys_the_keys_by_itself(tmp_path: Path) -> None:
 
 
 def _destroyed_keys(data: Path) -> int:
-    with closing(sqlite3.connect(f"file:{data / 'destroyed-keys.db'}?mode=ro", uri=True)) as db:
-        return int(db.execute("SELECT count(*) FROM destroyed").fetchone()[0])
+    return len(list((data / "destroyed-keys").glob("*")))

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from app.cli.conventions import ExitCode
 from app.cli.main import app
+from app.resources import SystemClock, open_sealing_keys
 from pipeline.bus.bus_factory import open_key_table
 from pipeline.bus.records import SEALED_HEADER, ErasedRecordError, ProducerRecord, RawRecord
 from pipeline.bus.sealing.sealer import Sealer
@@ -40,7 +41,8 @@ async def _write_two(service: RunningService) -> None:
 
 def _readable_words(log: Path, data: Path, words: tuple[str, ...]) -> tuple[set[str], int]:
     """Words in the records of a copied log, read with the keys of today; and the number of erased records."""
-    keys = open_key_table(service_settings(data))
+    settings = service_settings(data)
+    keys = open_key_table(settings, open_sealing_keys(settings), SystemClock())
     reader = LogReader(log / "log.db")
     reader.opener = Sealer(keys, seals=False).open
     erased, found = 0, set[str]()
@@ -50,7 +52,6 @@ def _readable_words(log: Path, data: Path, words: tuple[str, ...]) -> tuple[set[
         except ErasedRecordError:
             erased += 1
     reader.close()
-    keys.close()
     return found, erased
 
 

@@ -18,7 +18,7 @@ from app.cli.main import app
 from app.resources import sealing_uri
 from bench.service_process import Server
 from pipeline.bus.records import ErasedRecordError, ProducerRecord, decode
-from pipeline.bus.sealing import shared_key_table
+from pipeline.bus.sealing import key_table
 from pipeline.store.key_storage import open_key_storage
 from schemas.events import BlobRef, Content
 from schemas.topics import CONTENT_TOPICS, DOCUMENTS_EXTRACTED, MEMORIES_FORGOTTEN
@@ -40,7 +40,7 @@ KEPT, CONTROL = "quvokeptx", "quvocontrolx"
 
 @pytest.fixture(autouse=True)
 def _without_pauses(erasing_at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_key_table, "MAX_AGE_SECONDS", 0.0)
+    monkeypatch.setattr(key_table, "MAX_AGE_SECONDS", 0.0)
 
 
 @asynccontextmanager

@@ -312,8 +312,6 @@ class KafkaBus:
     async def close(self) -> None:
         await self._producers.close()
         await self._cluster.close()
-        if self._sealer is not None:
-            self._sealer.close()
         if self._tracer_provider is not None:
             await asyncio.to_thread(self._tracer_provider.shutdown)
 

@@ -68,8 +68,8 @@ class KeyWrapping:
         """Wrap with the key of this name from now on. SealingKeyError if it is not there."""
         if name not in self._wrapping:
             raise SealingKeyError(
-                "The shared keys of the log are wrapped by a key that is not in the sealing key file of this process:"
-                " give every process the same RECOLLECT_SEALING_KEY_FILE."
+                "The keys of the log are wrapped by a key that is not in the sealing key file of this process: put its"
+                " line back, or give every process the same RECOLLECT_SEALING_KEY_FILE."
             )
         self.current = name
 

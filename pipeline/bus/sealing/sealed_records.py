@@ -13,7 +13,9 @@ MAX_BLOCK_DAYS = 1
 BLOCK_RECORDS = 1024
 """Records that are sealed under keys of one block: one synced write for so many."""
 WRAPPING_NAME = "wrapping"
-"""Where processes that share keys find the name of the key that wraps them; there if there are any keys."""
+"""Where the name of the key that wraps the others is stored; there if there are any keys."""
+DESTROYED = "destroyed"
+"""Folder of the lists of destroyed keys, which outlive older copies of the keys."""
 _MAX_NUMBER_DIGITS = 6
 KeyLabel = tuple[str, int]
 """Block and number of a record's key."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
 from time import monotonic
-from typing import Protocol
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -22,6 +21,7 @@ from pipeline.bus.records import (
 )
 from pipeline.bus.sealing.key_block import derive_key
 from pipeline.bus.sealing.key_file import SealingKeyError
+from pipeline.bus.sealing.key_table import KeyTable
 from pipeline.bus.sealing.sealed_records import (
     BLOCK_RECORDS,
     MAX_BLOCK_DAYS,
@@ -44,31 +44,6 @@ FoundKeys = Mapping[KeyLabel, bytes | None]
 """Keys by label, None for those destroyed; labels without a block are left out."""
 
 
-class Keys(Protocol):
-    """Table of the keys of sealed records. Synchronous; any thread may call."""
-
-    @property
-    def changes(self) -> int:
-        """Counts how often keys were found destroyed, by whomever."""
-
-    def new_block(self, days: int | None = None) -> tuple[str, bytes]:
-        """Add a block, on disk on return; its id and seed. `days`: until all its keys may go, where that happens."""
-
-    def cached(self, labels: Collection[KeyLabel]) -> FoundKeys | None:
-        """Return keys without waiting; None if that is not possible."""
-
-    def find(self, labels: Collection[KeyLabel]) -> FoundKeys:
-        """Return keys. OutageError if the table can't be read."""
-
-    def destroy(self, labels: Collection[KeyLabel]) -> int:
-        """Destroy keys, for good on return; return how many there still were. LookupError names an unknown block."""
-
-    def remove_expired(self) -> int:
-        """Remove blocks whose keys have ended by themselves; return their number."""
-
-    def close(self) -> None: ...
-
-
 @dataclass(slots=True)
 class _Block:
     """A block that this process seals with."""
@@ -86,7 +61,7 @@ class _Block:
 class Sealer:
     """Seals values before they are appended, and opens them. Any thread may call."""
 
-    def __init__(self, keys: Keys, *, seals: bool) -> None:
+    def __init__(self, keys: KeyTable, *, seals: bool) -> None:
         self._keys = keys
         self.seals = seals
         """False: records that were sealed earlier are still opened, and new ones are not sealed."""
@@ -175,9 +150,6 @@ class Sealer:
     def destroy_keys(self, names: Collection[str]) -> int:
         """Implement `ports.ContentKeys`; MissingKeyError if one is not in the table."""
         return self._destroy({label for name in names if (label := parse_key_label(name)) is not None})
-
-    def close(self) -> None:
-        self._keys.close()
 
     async def _find(self, labels: Collection[KeyLabel]) -> FoundKeys:
         found = self._keys.cached(labels)

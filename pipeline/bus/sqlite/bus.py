@@ -355,8 +355,6 @@ class SqliteBus:
             await asyncio.to_thread(self._database.close)
         except sqlite3.Error as error:
             log.warning("The log's last checkpoint failed; its write-ahead log stays until the next start: %s", error)
-        if self._sealer is not None:
-            self._sealer.close()
         self._lock.release()
 
     def _on_append(self, committed: CommitResult) -> None:

@@ -156,7 +156,7 @@ class GroupCommitWriter:
             return
         try:
             committed = self._database.commit([job.work for job in jobs], positions)
-        except Error as error:
+        except (Error, OutageError) as error:  # of the log, or of the keys that seal it
             self._requeue_positions(positions)
             self._commit_individually(jobs, error)
             return
@@ -164,7 +164,7 @@ class GroupCommitWriter:
         self.health_issue = None
         self._loop.call_soon_threadsafe(self._complete, jobs, committed)
 
-    def _commit_individually(self, jobs: Sequence[_Job], error: Error) -> None:
+    def _commit_individually(self, jobs: Sequence[_Job], error: Exception) -> None:
         """Retry each job of a failed transaction by itself: one job may have failed the others."""
         if len(jobs) > 1:
             for job in jobs:

@@ -14,6 +14,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from pydantic import SecretStr
 
+from app.resources import open_sealing_keys
 from pipeline.bus import bus_factory
 from pipeline.bus.bus_factory import kafka_options_from, open_bus
 from pipeline.bus.kafka.bus import KafkaBus
@@ -199,6 +200,7 @@ async def test_lost_or_unreachable_keys_of_topics_are_reported(tmp_path: Path) -
 
 async def test_keys_are_opened_only_with_sealing_or_after_it(tmp_path: Path) -> None:
     for sealing, has_keys in ((False, False), (True, True), (False, True)):
-        bus = await open_bus(Settings(data_dir=tmp_path, sealing=sealing), FixedClock())
+        settings = Settings(data_dir=tmp_path, sealing=sealing)
+        bus = await open_bus(settings, FixedClock(), open_key_storage=partial(open_sealing_keys, settings))
         await bus.close()
-        assert (tmp_path / "keys" / "keys.db").exists() == has_keys
+        assert (tmp_path / "keys" / "wrapping").exists() == has_keys

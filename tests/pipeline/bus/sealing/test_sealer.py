@@ -1,7 +1,5 @@
 """Sealed records: opened with their key, erased without it, damaged if changed, and never sealed twice alike."""
 
-import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,32 +13,24 @@ from pipeline.bus.records import (
     ProducerRecord,
     RawRecord,
 )
-from pipeline.bus.sealing.destroyed_keys import DestroyedKeys
 from pipeline.bus.sealing.key_file import KeyFile, SealingKeyError
-from pipeline.bus.sealing.key_table import KeyTable, back_up_table
+from pipeline.bus.sealing.key_table import KeyTable
 from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS, key_label
 from pipeline.bus.sealing.sealer import Sealer
+from pipeline.store.key_storage import open_key_storage
+from tests.support.fakes import FixedClock
 
 pytestmark = pytest.mark.anyio
-WRAPPING, OTHER = bytes(range(32)), bytes(range(1, 33))
 TEXT = b'{"text":"' + b"Ada keeps a zyxotextq in Porto. " * 40 + b'"}'
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "keys" / "keys.db"
+def keys(tmp_path: Path) -> KeyTable:
+    return _open(tmp_path)
 
 
-@pytest.fixture
-def keys(path: Path) -> Iterator[KeyTable]:
-    table = _open(path, [WRAPPING])
-    yield table
-    table.close()
-
-
-def _open(path: Path, wrapping: list[bytes]) -> KeyTable:
-    path.parent.mkdir(exist_ok=True)
-    return KeyTable(path, wrapping, DestroyedKeys(path.parent.parent / "destroyed.db"))
+def _open(tmp_path: Path) -> KeyTable:
+    return KeyTable(open_key_storage(str(tmp_path / "keys")), [bytes(range(32))], FixedClock().now)
 
 
 def _sealed(sealer: Sealer, value: bytes = TEXT, key: bytes = b"home#0/diary") -> RawRecord:
@@ -60,7 +50,7 @@ def test_a_sealed_value_hides_its_words_and_opens(keys: KeyTable, value: bytes) 
     assert record.content == value
 
 
-async def test_a_record_without_its_key_is_erased_and_its_neighbours_stay(keys: KeyTable, path: Path) -> None:
+async def test_a_record_without_its_key_is_erased_and_its_neighbours_stay(keys: KeyTable, tmp_path: Path) -> None:
     sealer = Sealer(keys, seals=True)
     gone, kept = _sealed(sealer), _sealed(sealer)
     label = key_label(gone.headers)
@@ -71,9 +61,7 @@ async def test_a_record_without_its_key_is_erased_and_its_neighbours_stay(keys: 
         _ = gone.content
     assert gone.content_if_readable == b""
     assert kept.content == TEXT
-    again = _open(path, [WRAPPING])
-    assert again.find({label}) == {label: None}
-    again.close()
+    assert _open(tmp_path).find({label}) == {label: None}
 
 
 async def test_a_key_is_never_used_again_after_an_erasure(keys: KeyTable) -> None:
@@ -107,51 +95,6 @@ def test_damage_another_key_and_a_lost_table_are_told_apart(keys: KeyTable) -> N
     for keyless in (_copy(record, headers={SEALED_HEADER: "00/1"}), _copy(record, opener=None)):
         with pytest.raises(MissingKeyError):
             _ = keyless.content_if_readable
-
-
-async def test_a_restored_backup_brings_back_lost_keys_but_no_erased_ones(keys: KeyTable, path: Path) -> None:
-    sealer = Sealer(keys, seals=True)
-    gone, kept = _sealed(sealer), _sealed(sealer)
-    backup = path.with_name("backup.db")
-    shutil.copy(path, backup)
-    await sealer.destroy({label for label in [key_label(gone.headers)] if label})
-    assert keys.restore(backup) == 0
-    with pytest.raises(ErasedRecordError):
-        _ = gone.content
-    copied = path.with_name("copied.db")
-    shutil.copy(backup, copied)
-    for table, added in ((_open(path.with_name("new.db"), [WRAPPING]), 1), (_open(copied, [WRAPPING]), 0)):
-        assert table.restore(backup) == added
-        opener = Sealer(table, seals=True).open
-        assert _copy(kept, opener=opener).content == TEXT
-        with pytest.raises(ErasedRecordError):
-            _ = _copy(gone, opener=opener).content
-        table.close()
-
-
-def test_what_is_no_backup_or_is_wrapped_by_another_key_adds_nothing(keys: KeyTable, path: Path) -> None:
-    record = _sealed(Sealer(keys, seals=True))
-    other = _open(path.with_name("other.db"), [OTHER])
-    backup = path.with_name("backup.db")
-    assert back_up_table(path, backup) == 1
-    path.with_name("words.txt").write_text("no backup at all")
-    for file in (backup, path.with_name("words.txt"), path.with_name("missing.db")):
-        with pytest.raises(SealingKeyError):
-            other.restore(file)
-    with pytest.raises(MissingKeyError):
-        _ = _copy(record, opener=Sealer(other, seals=True).open).content
-    other.close()
-    _open(path.with_name("other.db"), [OTHER]).close()
-
-
-def test_the_wrapping_key_is_rotated_by_a_line_above_it(keys: KeyTable, path: Path) -> None:
-    record = _sealed(Sealer(keys, seals=True))
-    _open(path, [OTHER, WRAPPING]).close()
-    rotated = _open(path, [OTHER])
-    assert _copy(record, opener=Sealer(rotated, seals=True).open).content == TEXT
-    rotated.close()
-    with pytest.raises(SealingKeyError, match="not in the sealing key file"):
-        _open(path, [WRAPPING])
 
 
 def test_a_key_file_is_made_once_for_its_owner_only(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from obstore.store import MemoryStore
 
-from pipeline.bus.sealing.destroyed_keys import DestroyedKeys
 from pipeline.bus.sealing.key_table import KeyTable
 from pipeline.bus.sealing.sealer import Sealer
 from pipeline.errors import OutageError, RejectedError
@@ -24,19 +22,22 @@ from pipeline.store.blobs.blob_store import ContentAddressedBlobs, FolderBlobs, 
 from pipeline.store.blobs.blobs_factory import open_blobs
 from pipeline.store.blobs.object_store_blobs import ObjectStoreBlobs
 from pipeline.store.blobs.object_store_client import SHORT_TIMEOUT, open_object_store
+from pipeline.store.key_storage import open_key_storage
 from schemas.events import BlobRef, Content
 from schemas.limits import MAX_INLINE_BYTES
+from tests.support.fakes import FixedClock
 from tools.s3_server import S3Server
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def keys(tmp_path: Path) -> Iterator[Sealer]:
-    """Keys in a table of their own."""
-    sealer = Sealer(KeyTable(tmp_path / "keys" / "keys.db", [b"w" * 32], DestroyedKeys(tmp_path / "d.db")), seals=True)
-    yield sealer
-    sealer.close()
+def keys(tmp_path: Path) -> Sealer:
+    return _sealer(tmp_path / "keys")
+
+
+def _sealer(folder: Path) -> Sealer:
+    return Sealer(KeyTable(open_key_storage(str(folder)), [b"w" * 32], FixedClock().now), seals=True)
 
 
 @pytest.fixture(params=["folder", "object store", "sealed folder", "sealed object store"])
@@ -244,15 +245,13 @@ async def test_a_sealed_blob_is_rejected_without_its_key_and_where_a_part_is_mis
     await damage(sealed, ref, stored[: -PART_BYTES - 16])
     with pytest.raises(RejectedError, match="changed"):
         await sealed.get(ref)
-    others = KeyTable(tmp_path / "other" / "keys.db", [b"w" * 32], DestroyedKeys(tmp_path / "other.db"))
-    elsewhere = FolderBlobs(tmp_path / "elsewhere", Sealer(others, seals=True))
+    elsewhere = FolderBlobs(tmp_path / "elsewhere", _sealer(tmp_path / "other"))
     await elsewhere.put(b"", "text/plain")
     path = tmp_path / "elsewhere" / blob_path(ref.sha256)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(stored)
     with pytest.raises(RejectedError, match="backup"):
         await elsewhere.get(ref)
-    others.close()
 
 
 async def test_a_deletion_that_was_killed_half_way_is_completed_with_its_key(

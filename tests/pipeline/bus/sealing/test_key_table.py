@@ -1,4 +1,4 @@
-"""Keys that processes share: found by all, refused by all once destroyed, whole after a crash at any step."""
+"""Keys of sealed records: found by all, refused by all once destroyed, whole after a crash at any step."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from pipeline.bus.records import SEALED_HEADER, ErasedRecordError, MissingKeyError, ProducerRecord, RawRecord
-from pipeline.bus.sealing import shared_key_table
+from pipeline.bus.sealing import key_table
 from pipeline.bus.sealing.key_file import SealingKeyError
+from pipeline.bus.sealing.key_table import KeyTable, back_up_keys
 from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS, key_label
 from pipeline.bus.sealing.sealer import Sealer
-from pipeline.bus.sealing.shared_key_table import SharedKeyTable, back_up_shared_keys
 from pipeline.errors import OutageError
 from pipeline.ports import KeyStorage
 from pipeline.store.key_storage import open_key_storage
@@ -21,12 +21,12 @@ from tools.s3_server import S3Server
 pytestmark = pytest.mark.anyio
 WRAPPING, OTHER = bytes(range(32)), bytes(range(1, 33))
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
-Open = Callable[..., SharedKeyTable]
+Open = Callable[..., KeyTable]
 
 
 @pytest.fixture(autouse=True)
 def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_key_table, "MAX_AGE_SECONDS", -1.0)
+    monkeypatch.setattr(key_table, "MAX_AGE_SECONDS", -1.0)
 
 
 @pytest.fixture(params=["folder", "object store"])
@@ -39,12 +39,12 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KeyStora
 
 
 @pytest.fixture
-def table(storage: KeyStorage) -> SharedKeyTable:
+def table(storage: KeyStorage) -> KeyTable:
     return _open(storage)
 
 
-def _open(storage: KeyStorage, *wrapping: bytes, days_later: int = 0) -> SharedKeyTable:
-    return SharedKeyTable(storage, wrapping or [WRAPPING], lambda: NOW + timedelta(days=days_later))
+def _open(storage: KeyStorage, *wrapping: bytes, days_later: int = 0) -> KeyTable:
+    return KeyTable(storage, wrapping or [WRAPPING], lambda: NOW + timedelta(days=days_later))
 
 
 def _sealed(sealer: Sealer, value: bytes = b"zyxotextq", days: int | None = None) -> RawRecord:
@@ -76,13 +76,13 @@ async def test_each_process_opens_what_any_sealed_until_its_key_is_destroyed(sto
     assert _sealed(here).headers[SEALED_HEADER].partition("/")[0] != gone.headers[SEALED_HEADER].partition("/")[0]
 
 
-async def test_records_without_sealed_ones_need_no_keys(table: SharedKeyTable) -> None:
+async def test_records_without_sealed_ones_need_no_keys(table: KeyTable) -> None:
     record = RawRecord("t", 0, 0, b"key", b"plain", {}, NOW)
     assert await Sealer(table, seals=True).with_openers([record]) == [record]
 
 
 @pytest.mark.parametrize("name", ["..", "0" * 16, "0" * 16 + "-99991231"])
-async def test_a_block_that_never_was_is_missing_and_not_erased(table: SharedKeyTable, name: str) -> None:
+async def test_a_block_that_never_was_is_missing_and_not_erased(table: KeyTable, name: str) -> None:
     sealer = Sealer(table, seals=True)
     record = RawRecord("t", 0, 0, b"key", b"value", {SEALED_HEADER: f"{name}/1"}, NOW)
     with pytest.raises(MissingKeyError):
@@ -173,7 +173,7 @@ async def test_a_backup_brings_back_lost_blocks_and_no_destroyed_key(storage: Ke
     table, backup = _open(storage), tmp_path / "backup.db"
     sealer = Sealer(table, seals=True)
     gone, kept, dropped = _sealed(sealer), _sealed(sealer), _sealed(sealer, days=1)
-    assert back_up_shared_keys(storage, backup) == 2
+    assert back_up_keys(storage, backup) == 2
     await _destroy(sealer, gone)
     for block in storage.names("blocks"):
         storage.delete(f"blocks/{block}")
