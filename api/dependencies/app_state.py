@@ -13,12 +13,12 @@ from pipeline.health import HealthService
 from pipeline.memory.versioning.memory_repository import MemoryRepository
 from pipeline.parsing.pdf_pages.page_renderer import PageRenderer
 from pipeline.ports import Blobs, Clock, Publisher, Submissions
-from pipeline.rows import DocumentRow, MemoryRow
+from pipeline.rows import DocumentRow, MemoryRow, OperationRow
 from pipeline.runtime.metrics import Metrics
 from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.store import (
     AnswerRepository,
-    OperationRepository,
+    RowRepository,
     SettingsCatalog,
     ShardedChunkTable,
     ShardedDocumentTable,
@@ -48,7 +48,7 @@ class AppState:
     chunks: ShardedChunkTable
     memories: ShardedMemoryTable
     catalog: SettingsCatalog
-    operations: OperationRepository
+    operations: RowRepository[OperationRow]
     answers: AnswerRepository
     memory_repository: MemoryRepository
     blobs: Blobs

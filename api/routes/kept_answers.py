@@ -11,7 +11,7 @@ from api.dependencies.idempotency import HEADER, answer_key, reused_key
 from api.errors.http_errors import BadRequestError
 from pipeline.rows import AnswerRow
 from pipeline.sealed_value import open_sealed, seal
-from pipeline.store.tables.answer_repository import RETENTION
+from pipeline.store import ANSWER_RETENTION
 
 KEPT_OPERATIONS = frozenset(
     {
@@ -36,7 +36,7 @@ async def find_kept_answer(request: Request) -> Response | None:
         return None
     state = app_state(request)
     kept = await state.answers.get(key)
-    if kept is None or state.clock.now() - kept.at > RETENTION:
+    if kept is None or state.clock.now() - kept.at > ANSWER_RETENTION:
         return None
     if kept.request != await _asked(request):
         raise reused_key("Another request was answered")

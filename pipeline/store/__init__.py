@@ -5,19 +5,19 @@ from pipeline.store.multi_process.row_overlay import LoggedChange
 from pipeline.store.multi_process.shared_table import SharedTable
 from pipeline.store.store import Store
 from pipeline.store.store_factory import open_locks, open_store
-from pipeline.store.tables.answer_repository import AnswerRepository
 from pipeline.store.tables.chunk_table import ShardedChunkTable
 from pipeline.store.tables.document_table import ShardedDocumentTable
 from pipeline.store.tables.memory_table import ShardedMemoryTable
-from pipeline.store.tables.operation_repository import OperationRepository
+from pipeline.store.tables.row_repository import ANSWER_RETENTION, AnswerRepository, RowRepository
 from pipeline.store.tables.settings_catalog import SettingsCatalog
 from pipeline.store.tables.table_pagination import Page
 
 __all__ = [
+    "ANSWER_RETENTION",
     "AnswerRepository",
     "LoggedChange",
-    "OperationRepository",
     "Page",
+    "RowRepository",
     "SettingsCatalog",
     "ShardedChunkTable",
     "ShardedDocumentTable",

@@ -2,109 +2,96 @@
 
 import asyncio
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from pipeline.ports import Tombstones
-from pipeline.rows import SyncRunsRow
+from pipeline.rows import OperationRow, SyncRunsRow
 from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.lancedb.table_size import TableSize
 from pipeline.store.single_process.write_ahead_log import WriteAheadLog
-from pipeline.store.tables.answer_repository import AnswerRepository
 from pipeline.store.tables.chunk_table import ShardedChunkTable
 from pipeline.store.tables.document_table import ShardedDocumentTable
 from pipeline.store.tables.memory_table import ShardedMemoryTable
-from pipeline.store.tables.operation_repository import OperationRepository
+from pipeline.store.tables.row_repository import AnswerRepository, RowRepository
 from pipeline.store.tables.settings_catalog import SettingsCatalog
 
 Row = TypeVar("Row")
 
 
+@dataclass(eq=False, slots=True, kw_only=True)
 class Store:
     """All tables. `run` flushes in the background; without it `wait_until_durable` flushes."""
 
-    def __init__(
-        self,
-        *,
-        documents: ShardedDocumentTable,
-        chunks: ShardedChunkTable,
-        memories: ShardedMemoryTable,
-        catalog: SettingsCatalog,
-        operations: OperationRepository,
-        answers: AnswerRepository,
-        tombstones: Tombstones,
-        syncs: ShardedTable[SyncRunsRow],
-        tables: tuple[ShardedTable[Any], ...],
-        write_ahead_log: WriteAheadLog | None = None,
-    ) -> None:
-        self.documents = documents
-        self.chunks = chunks
-        self.memories = memories
-        self.catalog = catalog
-        self.operations = operations
-        self.answers = answers
-        self.tombstones = tombstones
-        self.syncs = syncs
-        self._tables = tables
-        self._write_ahead_log = write_ahead_log
+    documents: ShardedDocumentTable
+    chunks: ShardedChunkTable
+    memories: ShardedMemoryTable
+    catalog: SettingsCatalog
+    operations: RowRepository[OperationRow]
+    answers: AnswerRepository
+    tombstones: Tombstones
+    syncs: ShardedTable[SyncRunsRow]
+    tables: tuple[ShardedTable[Any], ...]
+    write_ahead_log: WriteAheadLog | None = None
 
     async def run(self, *, serves_requests: bool = True) -> None:
         """Flush, follow and maintain every table until `close`."""
         async with asyncio.TaskGroup() as tasks:
-            for table in self._tables:
+            for table in self.tables:
                 tasks.create_task(table.run(serves_requests=serves_requests))
 
     async def close(self) -> None:
         """Stop `run`, then write all pending changes."""
-        for table in self._tables:
+        for table in self.tables:
             table.stop()
-        await asyncio.gather(*(table.flush() for table in self._tables))
-        if self._write_ahead_log is not None:
-            await self._write_ahead_log.close()
+        await asyncio.gather(*(table.flush() for table in self.tables))
+        if self.write_ahead_log is not None:
+            await self.write_ahead_log.close()
 
     async def sizes(self) -> dict[str, TableSize]:
-        sizes = await asyncio.gather(*(table.size() for table in self._tables))
-        return {table.codec.table: size for table, size in zip(self._tables, sizes, strict=True)}
+        sizes = await asyncio.gather(*(table.size() for table in self.tables))
+        return {table.codec.table: size for table, size in zip(self.tables, sizes, strict=True)}
 
     def health_issues(self) -> list[str]:
         """Describe every shard that cannot be written now."""
-        return [issue for table in self._tables for issue in table.health_issues()]
+        return [issue for table in self.tables for issue in table.health_issues()]
 
     @property
     def bulk_loading(self) -> bool:
         """True while one caller fills the tables and flushes them itself."""
-        return any(table.bulk_loading for table in self._tables)
+        return any(table.bulk_loading for table in self.tables)
 
     @bulk_loading.setter
     def bulk_loading(self, value: bool) -> None:
-        for table in self._tables:
+        for table in self.tables:
             table.bulk_loading = value
 
     @property
     def unflushed_count(self) -> int:
         """Number of entity keys with unflushed changes."""
-        return sum(table.unflushed_count for table in self._tables)
+        return sum(table.unflushed_count for table in self.tables)
 
     async def flush(self) -> None:
         """Write all pending changes to LanceDB now; raises if that fails."""
-        await asyncio.gather(*(table.flush() for table in self._tables))
+        await asyncio.gather(*(table.flush() for table in self.tables))
 
     async def maintain(self) -> None:
         """Merge fragments, refresh indices and drop old versions of every table now."""
-        for table in self._tables:
+        for table in self.tables:
             await table.maintain()
 
     async def erase_deleted_rows(self) -> int:
         """Write every row anew whose file holds deleted rows too; return how many. `drop_old_versions` ends it."""
-        return sum([await table.erase_deleted_rows() for table in self._tables])
+        return sum([await table.erase_deleted_rows() for table in self.tables])
 
     async def drop_old_versions(self, older_than: timedelta) -> None:
         """Remove from the disk what only versions older than this hold, deleted rows among it."""
         await self.catalog.erase_replaced()
-        for table in self._tables:
+        for table in self.tables:
             await table.drop_old_versions(older_than)
-        if self._write_ahead_log is not None:
-            await self._write_ahead_log.erase_truncated()
+        if self.write_ahead_log is not None:
+            await self.write_ahead_log.erase_truncated()
 
     async def copy_unlogged_state(self, other: "Store") -> None:
         """Copy what the log cannot rebuild: results of operations, kept answers, and runs of connectors."""

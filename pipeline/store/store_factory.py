@@ -1,7 +1,6 @@
 """Open the store, verify an existing one, and open the locks of its users."""
 
 import asyncio
-import sys
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -15,10 +14,8 @@ from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.lancedb.store_properties import (
     StoreProperties,
     create_or_verify_properties,
-    mark_catalog_in_use,
     verify_properties,
 )
-from pipeline.store.lancedb.table_access import open_if_exists
 from pipeline.store.lancedb.table_directory import ensure_local_folder
 from pipeline.store.multi_process.bulk_load_table import BulkLoadTable
 from pipeline.store.multi_process.folder_locks import FolderLocks
@@ -26,15 +23,13 @@ from pipeline.store.multi_process.shared_table import SharingOptions
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
 from pipeline.store.single_process.write_ahead_log import WriteAheadLog
 from pipeline.store.store import Store
-from pipeline.store.table_factory import ExclusiveTableFactory, SharedTableFactory, TableFactory
+from pipeline.store.table_factory import ExclusiveTableFactory, SharedTableFactory
 from pipeline.store.tables import chunk_table, document_table, memory_table, settings_tables
-from pipeline.store.tables.answer_repository import AnswerRepository
-from pipeline.store.tables.operation_repository import OperationRepository
+from pipeline.store.tables.row_repository import AnswerRepository, RowRepository
 from pipeline.store.tables.settings_catalog import SettingsCatalog
 from pipeline.store.tables.tombstones_table import SharedTombstones
 from pipeline.tombstones import LocalTombstones
 
-RETIRED_TABLES = ("organization", "keys", "connectors", "namespaces")
 _INDEX_CACHE_BYTES = 16 * 1024 * 1024
 _METADATA_CACHE_BYTES = 8 * 1024 * 1024
 _FOLDER_POLL_SECONDS = 0.05
@@ -87,7 +82,9 @@ async def open_store(
     if log is not None:
         await log.history.open()
     exclusive_factory = ExclusiveTableFactory(connection, folder, ExclusiveLanceTable, asyncio.Lock(), log)
-    return await _open_exclusive(exclusive_factory, properties, catalog, tombstones or LocalTombstones())
+    return await _open_tables(
+        exclusive_factory, properties, catalog, tombstones or LocalTombstones(), write_ahead_log=log
+    )
 
 
 async def verify_store(
@@ -148,24 +145,6 @@ async def _connect(
     )
 
 
-async def _open_exclusive(
-    factory: ExclusiveTableFactory, properties: StoreProperties, catalog: SettingsCatalog, tombstones: Tombstones
-) -> Store:
-    await _retire_settings_tables(factory)
-    return await _open_tables(factory, properties, catalog, tombstones, write_ahead_log=factory.write_ahead_log)
-
-
-async def _retire_settings_tables(factory: ExclusiveTableFactory) -> None:
-    """Remove the tables of settings of earlier versions; the catalog has read the settings from the log."""
-    if await open_if_exists(factory.connection, RETIRED_TABLES[-1]) is None:
-        return
-    await mark_catalog_in_use(factory.connection)
-    for name in RETIRED_TABLES:
-        if factory.write_ahead_log is not None:
-            await factory.write_ahead_log.truncate(f"{name}/0", sys.maxsize)
-        await factory.connection.drop_table(name, ignore_missing=True)
-
-
 async def _open_shared(factory: SharedTableFactory, properties: StoreProperties, catalog: SettingsCatalog) -> Store:
     tombstones = await factory.open_small(settings_tables.tombstones_codec())
     store = await _open_tables(factory, properties, catalog, SharedTombstones(tombstones), further_tables=(tombstones,))
@@ -176,7 +155,7 @@ async def _open_shared(factory: SharedTableFactory, properties: StoreProperties,
 
 
 async def _open_tables(
-    factory: TableFactory,
+    factory: ExclusiveTableFactory | SharedTableFactory,
     properties: StoreProperties,
     catalog: SettingsCatalog,
     tombstones: Tombstones,
@@ -197,7 +176,7 @@ async def _open_tables(
         chunks=chunks,
         memories=memories,
         catalog=catalog,
-        operations=OperationRepository(operations),
+        operations=RowRepository(operations),
         answers=AnswerRepository(answers),
         tombstones=tombstones,
         syncs=syncs,

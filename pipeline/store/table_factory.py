@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from lancedb import AsyncConnection
 
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
 from pipeline.store.lancedb.row_codec import RowCodec
-from pipeline.store.lancedb.sharded_table import ShardedTable, read_errors_as_outages
+from pipeline.store.lancedb.sharded_table import read_errors_as_outages
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 from pipeline.store.multi_process.shared_table import SharedTable, SharingOptions
 from pipeline.store.single_process.change_history import ANY_INCARNATION
@@ -25,19 +25,6 @@ from pipeline.store.tables.memory_table import ShardedMemoryTable
 Row = TypeVar("Row")
 
 
-class TableFactory(Protocol):
-    """Opens tables, creating what is missing."""
-
-    async def open_documents(self, codec: RowCodec[DocumentRow], shards: int) -> ShardedDocumentTable: ...
-
-    async def open_chunks(self, codec: RowCodec[ChunkRow], shards: int) -> ShardedChunkTable: ...
-
-    async def open_memories(self, codec: RowCodec[MemoryRow], shards: int) -> ShardedMemoryTable: ...
-
-    async def open_small(self, codec: RowCodec[Row]) -> ShardedTable[Row]:
-        """Open a table of one shard."""
-
-
 class _ExclusiveDocumentTable(ShardedDocumentTable, ExclusiveTable[DocumentRow]): ...
 
 
@@ -49,7 +36,7 @@ class _ExclusiveMemoryTable(ShardedMemoryTable, ExclusiveTable[MemoryRow]): ...
 
 @dataclass(frozen=True, slots=True)
 class ExclusiveTableFactory:
-    """`TableFactory` of a single process. `folder` is None at an object store."""
+    """Opens the tables of a single process, creating what is missing. `folder` is None at an object store."""
 
     connection: AsyncConnection
     folder: Path | None
@@ -105,7 +92,7 @@ class _SharedMemoryTable(ShardedMemoryTable, SharedTable[MemoryRow]): ...
 
 @dataclass(frozen=True, slots=True)
 class SharedTableFactory:
-    """`TableFactory` of several processes. `folder` is None at an object store."""
+    """Opens the tables that processes share, creating what is missing. `folder` is None at an object store."""
 
     connection: AsyncConnection
     folder: Path | None

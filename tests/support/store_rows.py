@@ -42,7 +42,7 @@ async def open_test_store(
 async def start_store(store: Store) -> asyncio.Task[None]:
     """Start the store's loops and wait until they run: `wait_until_durable` flushes no more from then on."""
     running = asyncio.create_task(store.run())
-    flushers = [flusher for table in store._tables if isinstance(table, ExclusiveTable) for flusher in table._flushers]
+    flushers = [flusher for table in store.tables if isinstance(table, ExclusiveTable) for flusher in table._flushers]
     while not all(flusher._running for flusher in flushers):  # noqa: ASYNC110 - it takes a few turns of the loop
         await asyncio.sleep(0)
     return running

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import pyarrow as pa
 from lancedb import AsyncConnection, AsyncTable
@@ -28,6 +28,11 @@ _INLINE_DECODE_ROWS = 64
 _BATCH_ROWS = 4096
 _ROWS_PER_MOVE = 8192
 """Rows moved by a commit: some 20 MB."""
+_BUSY_VERSIONS = 600
+"""Above this many versions fewer are kept, as every commit and cleanup lists them all.
+
+No read takes a minute.
+"""
 _KEYS_PER_QUERY = 500
 """Maximum number of entity keys in the condition of one query."""
 
@@ -49,6 +54,9 @@ async def run_to_completion(work: Coroutine[Any, Any, Result]) -> Result:
 
 class LanceTable(Generic[Row]):
     """Read access to the rows of one LanceDB table."""
+
+    VERSION_RETENTION: ClassVar[timedelta]
+    BUSY_VERSION_RETENTION: ClassVar[timedelta]
 
     def __init__(self, table: AsyncTable, codec: RowCodec[Row], directory: TableDirectory | None) -> None:
         self._table = table
@@ -161,18 +169,28 @@ class LanceTable(Generic[Row]):
         async for batch in self.stream("true", self._codec.projection_columns, _BATCH_ROWS):
             yield self._index_entries(self._codec.group_by_entity_key(await self.decode_rows(batch)))
 
-    async def _create_missing_indexes(self, columns: Sequence[str]) -> None:
-        """Create scalar indices on these columns once the table is large enough."""
+    def _indexed_columns(self) -> list[str]:
+        return [self._codec.entity_key_column]
+
+    async def _create_missing_indexes(self) -> None:
+        """Create scalar indices once the table is large enough."""
         if await self._table.count_rows() < _INDEX_ROWS:
             return
         indexed = {column for index in await self._table.list_indices() for column in index.columns}
-        for column in dict.fromkeys(columns):
+        for column in dict.fromkeys(self._indexed_columns()):
             if column not in indexed:
                 await self._table.create_index(column, config=BTree())
 
-    async def _retention(self, default: timedelta, busy: timedelta, busy_versions: int) -> timedelta:
+    async def _version_retention(self) -> timedelta:
         """Time for which to keep old versions; a table with many versions keeps them for less."""
-        return busy if await count_versions(self._directory) > busy_versions else default
+        is_busy = await count_versions(self._directory) > _BUSY_VERSIONS
+        return self.BUSY_VERSION_RETENTION if is_busy else self.VERSION_RETENTION
+
+    async def _drop_versions(self, older_than: timedelta) -> None:
+        """Merge fragments, and remove the files of versions older than this, but the newest."""
+        await self._table.optimize(cleanup_older_than=older_than)
+        if self._secondary_index is not None:
+            await self._secondary_index.maintain(older_than)
 
     async def _move_rows_beside_deleted_rows(self) -> int:
         """Move the rows that share a fragment with deleted ones to new fragments; return their number.

@@ -4,10 +4,10 @@ import asyncio
 import functools
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.errors import OutageError
-from pipeline.ports import TablePosition
+from pipeline.ports import EntityTable, TablePosition
 from pipeline.store.lancedb.lance_table import LanceTable, release_unused_memory
 from pipeline.store.lancedb.memtable import PendingChange
 from pipeline.store.lancedb.row_codec import TIMESTAMP, RowCodec, combine_chunks, in_incarnations, to_numpy
@@ -44,8 +44,8 @@ def read_errors_as_outages(read: Callable[P, Coroutine[Any, Any, T]]) -> Callabl
     return reader
 
 
-class ShardedTable(ABC, Generic[Row]):
-    """Base of `pipeline.ports.EntityTable` implementations; each incarnation lives in one shard."""
+class ShardedTable(EntityTable[Row], ABC):
+    """Base of entity tables; each incarnation lives in one shard."""
 
     def __init__(
         self, codec: RowCodec[Row], lance_tables: Sequence[LanceTable[Row]], counts: Mapping[str, int]
@@ -64,35 +64,14 @@ class ShardedTable(ABC, Generic[Row]):
         """Number of entity keys with unflushed changes."""
         return 0
 
-    @abstractmethod
-    async def get(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:
-        """Read the rows of each key; absent keys are left out."""
-
     def hint_incarnations(self, incarnations: Mapping[str, str]) -> None:
         """Say in which incarnation each key would be, so that only one shard needs to be read."""
-
-    @abstractmethod
-    async def update(
-        self,
-        entity_keys: Collection[str],
-        change: Callable[[str, list[Row]], Sequence[Row] | None],
-        prepare: Callable[[], Awaitable[None]] | None = None,
-    ) -> dict[str, list[Row]]:
-        """Read, modify and write as `ports.EntityTable.update`."""
 
     async def update_soon(
         self, entity_keys: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
     ) -> None:
         """Change rows as `ports.EntityTable.update_soon`."""
         await self.update(entity_keys, change)
-
-    @abstractmethod
-    async def wait_until_durable(self) -> None:
-        """Wait until every change made so far is on disk."""
-
-    @abstractmethod
-    async def refresh(self, incarnations: Collection[str] | None = None) -> None:
-        """Notify listeners of changes by other processes in these incarnations (None: all)."""
 
     async def track_changes(self, incarnations: Collection[str]) -> None:
         """Remember from now on which rows of these incarnations change, as `ports.TrackedTable`."""

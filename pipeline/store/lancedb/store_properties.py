@@ -10,9 +10,7 @@ from lancedb import AsyncConnection
 from pipeline.store.lancedb.table_access import open_if_exists, open_or_create
 
 _SCHEMA = pa.schema([pa.field("name", pa.string(), nullable=False), pa.field("value", pa.string())])
-_FORMAT = "3"
-_FORMAT_WITH_CATALOG = "4"
-"""Of the tables of a single process: without those of settings, which earlier versions look for there."""
+_FORMAT = "4"
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +38,7 @@ async def create_or_verify_properties(connection: AsyncConnection, expected: Sto
     rows = _by_name((await table.query().to_arrow()).to_pylist())
     if not rows:
         values = {
-            "format": _FORMAT if expected.shared else _FORMAT_WITH_CATALOG,
+            "format": _FORMAT,
             "dimensions": str(expected.dimensions),
             "shards": str(expected.shards),
             "embedder": expected.embedder,
@@ -49,12 +47,6 @@ async def create_or_verify_properties(connection: AsyncConnection, expected: Sto
         await table.add(pa.table([list(values), list(values.values())], schema=_SCHEMA))
         return expected
     return _verify(rows, expected)
-
-
-async def mark_catalog_in_use(connection: AsyncConnection) -> None:
-    """Keep versions that look for settings in tables from opening this store."""
-    table = await open_or_create(connection, "meta", _SCHEMA)
-    await table.update(where="name = 'format'", updates={"value": _FORMAT_WITH_CATALOG})
 
 
 async def verify_properties(connection: AsyncConnection, expected: StoreProperties) -> StoreProperties | None:
@@ -69,10 +61,10 @@ def _by_name(rows: Sequence[Mapping[str, str]]) -> dict[str, str | None]:
 
 
 def _verify(rows: dict[str, str | None], expected: StoreProperties) -> StoreProperties:
-    if rows.get("format") not in {_FORMAT, _FORMAT_WITH_CATALOG}:
+    if rows.get("format") != _FORMAT:
         raise StoreMismatchError(
             f"This data directory has table format {rows.get('format')}, but this version reads format "
-            f"{_FORMAT_WITH_CATALOG} and cannot upgrade tables. Data of earlier versions needs new places: set "
+            f"{_FORMAT} and cannot upgrade tables. Data of earlier versions needs new places: set "
             "RECOLLECT_DATA_DIR (and RECOLLECT_LANCE_URI, where it is set) to new ones and add the documents "
             "again."
         )

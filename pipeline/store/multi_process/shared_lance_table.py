@@ -33,17 +33,10 @@ from pipeline.store.multi_process.version_stamped_table import (
 
 Row = TypeVar("Row")
 
-_VERSION_RETENTION = timedelta(minutes=10)
-_BUSY_VERSION_RETENTION = timedelta(minutes=2)
 _FILE_TIME_RESOLUTION_NS = 100_000_000
 """Time after which the next change of a folder has another time; file systems count in up to 10 ms."""
 _NEWEST_ROWS = (256, 4096)
 """Rows at the end of the table that are read to find those of new fragments; if these are more, they are looked up."""
-_BUSY_VERSIONS = 600
-"""Above this many versions a folder keeps fewer: looking for the newest lists them all.
-
-No read takes minutes.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +50,9 @@ class TableChanges(Generic[Row]):
 
 class SharedLanceTable(VersionStampedTable[Row]):
     """LanceDB table shared by processes. Callers of methods that change it hold its lock."""
+
+    VERSION_RETENTION = timedelta(minutes=10)
+    BUSY_VERSION_RETENTION = timedelta(minutes=2)
 
     def __init__(self, table: AsyncTable, codec: RowCodec[Row], directory: TableDirectory | None) -> None:
         super().__init__(table, codec, directory)
@@ -206,7 +202,7 @@ class SharedLanceTable(VersionStampedTable[Row]):
             purgeable = "true" if self._codec.short_lived else "deleted"
             await self._table.delete(f"{purgeable} AND row_version <= {purge_through_version}")
         await self._table.optimize(cleanup_older_than=await self._version_retention())
-        await self._create_indexes()
+        await self._create_missing_indexes()
         if self._secondary_index is not None:
             await self._secondary_index.maintain(await self._version_retention())
         await asyncio.to_thread(release_unused_memory)
@@ -221,13 +217,8 @@ class SharedLanceTable(VersionStampedTable[Row]):
 
     async def drop_old_versions(self, older_than: timedelta) -> None:
         """Remove the files of versions older than this, but the newest."""
-        await self._table.optimize(cleanup_older_than=older_than)
-        if self._secondary_index is not None:
-            await self._secondary_index.maintain(older_than)
+        await self._drop_versions(older_than)
         await self._fsync()
-
-    async def _version_retention(self) -> timedelta:
-        return await self._retention(_VERSION_RETENTION, _BUSY_VERSION_RETENTION, _BUSY_VERSIONS)
 
     def _merge_of_unchanged_rows(self) -> Any:
         # The condition is that of `_upsert`: a row that another process has changed meanwhile stays as it is.

@@ -32,8 +32,8 @@ class VersionStampedTable(LanceTable[Row]):
         live = found.filter(pc.invert(found.column(DELETED.name)))
         return live if columns is None else live.drop_columns(DELETED.name)
 
-    async def _create_indexes(self) -> None:
-        await self._create_missing_indexes([self._codec.entity_key_column, self._codec.id_column])
+    def _indexed_columns(self) -> list[str]:
+        return [self._codec.entity_key_column, self._codec.id_column]
 
     def _query(self, where: str | None, columns: Sequence[str] | None) -> Any:
         return self._query_with_deleted("NOT deleted" if where is None else f"({where}) AND NOT deleted", columns)

@@ -27,13 +27,6 @@ from pipeline.store.lancedb.table_directory import TableDirectory, count_version
 
 Row = TypeVar("Row")
 
-_VERSION_RETENTION = timedelta(minutes=5)
-_BUSY_VERSION_RETENTION = timedelta(minutes=1)
-_BUSY_VERSIONS = 600
-"""Above this many versions fewer are kept, as every commit and cleanup lists them all.
-
-No read takes a minute.
-"""
 _MIN_VERSIONS_TO_CLEAN = 1
 """Old versions are cleaned up beyond this number: each keeps the rows it replaced, perhaps all of them."""
 
@@ -46,6 +39,9 @@ _log = logging.getLogger(__name__)
 
 class ExclusiveLanceTable(LanceTable[Row]):
     """LanceDB table with a single writer. Calls that change it must not overlap."""
+
+    VERSION_RETENTION = timedelta(minutes=5)
+    BUSY_VERSION_RETENTION = timedelta(minutes=1)
 
     def __init__(
         self,
@@ -160,29 +156,27 @@ class ExclusiveLanceTable(LanceTable[Row]):
                 await asyncio.to_thread(release_unused_memory)
             await self._fsync()
             if whole_table:
-                await self._schedule_cleanup(_VERSION_RETENTION.total_seconds() + 1)
+                await self._schedule_cleanup(self.VERSION_RETENTION.total_seconds() + 1)
 
     async def erase_deleted_rows(self) -> int:
         """Move the rows that share a fragment with deleted ones; return their number."""
         async with self._maintenance_lock:
             moved = await self._move_rows_beside_deleted_rows()
             if self._secondary_index is not None:
-                await self._secondary_index.maintain(_VERSION_RETENTION)
+                await self._secondary_index.maintain(self.VERSION_RETENTION)
             await self._fsync()
             return moved
 
     async def drop_old_versions(self, older_than: timedelta) -> None:
         """Remove the files of versions older than this, but the newest."""
         async with self._maintenance_lock:
-            await self._table.optimize(cleanup_older_than=older_than)
-            if self._secondary_index is not None:
-                await self._secondary_index.maintain(older_than)
+            await self._drop_versions(older_than)
             self._compaction_policy.record_full_compaction(await self._table.count_rows())
             await self._fsync()
 
     async def _optimize(self, *, full: bool) -> None:
         await self._table.optimize(cleanup_older_than=await self._version_retention())
-        await self._create_indexes()
+        await self._create_missing_indexes()
         if self._secondary_index is not None:
             await self._secondary_index.maintain(await self._version_retention(), full=full)
         self._compaction_policy.record_full_compaction(await self._table.count_rows())
@@ -198,12 +192,6 @@ class ExclusiveLanceTable(LanceTable[Row]):
         self._compaction_policy.record_partial_merge(rows.num_rows)
         if self._secondary_index is not None:
             await self._secondary_index.maintain(await self._version_retention(), full=False)
-
-    async def _create_indexes(self) -> None:
-        await self._create_missing_indexes([self._codec.entity_key_column])
-
-    async def _version_retention(self) -> timedelta:
-        return await self._retention(_VERSION_RETENTION, _BUSY_VERSION_RETENTION, _BUSY_VERSIONS)
 
     async def _schedule_cleanup(self, seconds: float) -> None:
         """Schedule a second cleanup for versions that are still inside the retention window."""

@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 
 import lancedb
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +12,7 @@ from hypothesis import strategies as st
 from pipeline.errors import OutageError
 from pipeline.store import StoreMismatchError, open_store
 from pipeline.store.lancedb.key_filter import KeyFilter
-from pipeline.store.lancedb.table_access import open_if_exists
-from pipeline.store.single_process.write_ahead_log import WriteAheadLog
-from pipeline.store.store_factory import RETIRED_TABLES, open_locks
+from pipeline.store.store_factory import open_locks
 from tests.support.store_rows import (
     DIMENSIONS,
     document,
@@ -32,29 +29,6 @@ async def test_a_store_of_another_embedder_is_refused_with_what_to_do(tmp_path: 
         await open_store(str(tmp_path), dimensions=8, shards=2)
     with pytest.raises(StoreMismatchError, match="another with 4 dimensions"):
         await open_store(str(tmp_path), dimensions=DIMENSIONS, shards=2, embedder="another")
-
-
-async def test_tables_of_settings_of_earlier_versions_are_removed_with_what_waited_for_them(tmp_path: Path) -> None:
-    await (await open_test_store(tmp_path)).close()
-    connection = await lancedb.connect_async(str(tmp_path))
-    meta = await connection.open_table("meta")
-    await meta.update({"value": "3"}, where="name = 'format'")
-    for name in RETIRED_TABLES:
-        await connection.create_table(name, schema=pa.schema([pa.field("name", pa.string())]))
-    log = WriteAheadLog(tmp_path)
-    await log.write(
-        lambda db: db.execute("INSERT INTO changes(shard, sequence, deleted) VALUES ('namespaces/0', 1, '[]')")
-    )
-    await log.close()
-    store = await open_test_store(tmp_path)
-    assert [await open_if_exists(connection, name) for name in RETIRED_TABLES] == [None] * len(RETIRED_TABLES)
-    rows = (await (await connection.open_table("meta")).query().to_arrow()).to_pylist()
-    formats = [row["value"] for row in rows if row["name"] == "format"]
-    assert formats == ["4"]
-    await store.close()
-    log = WriteAheadLog(tmp_path)
-    assert await log.read(lambda db: db.execute("SELECT count(*) FROM changes").fetchone()) == (0,)
-    await log.close()
 
 
 async def test_a_store_of_an_earlier_table_format_is_refused_with_what_to_do(tmp_path: Path) -> None:

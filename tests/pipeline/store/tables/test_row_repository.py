@@ -1,12 +1,12 @@
-"""Answers to requests with idempotency keys, which a restart keeps for a day."""
+"""Answers to requests with idempotency keys and operations on whole namespaces, which a restart keeps."""
 
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from pipeline.rows import AnswerRow
-from pipeline.store.tables import answer_repository
+from pipeline.rows import AnswerRow, OperationRow
+from pipeline.store.tables import row_repository
 from tests.support.store_rows import EPOCH, open_test_store
 
 pytestmark = pytest.mark.anyio
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 async def test_an_answer_outlives_a_restart_and_old_ones_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, shared: bool
 ) -> None:
-    monkeypatch.setattr(answer_repository, "_PURGE_INTERVAL", 3)
+    monkeypatch.setattr(row_repository, "_PURGE_INTERVAL", 3)
     store = await open_test_store(tmp_path, shared=shared)
     old = AnswerRow("old", "asked", 200, "{}", EPOCH)
     recent = AnswerRow("recent", "asked", 202, "{}", EPOCH + timedelta(hours=2))
@@ -27,3 +27,15 @@ async def test_an_answer_outlives_a_restart_and_old_ones_go(
     await store.answers.record(AnswerRow("new", "asked", 200, "{}", EPOCH + timedelta(hours=25)))
     assert await store.answers.get("old") is None
     assert await store.answers.get("recent") == recent
+
+
+async def test_an_operation_is_recorded_until_it_is_done(tmp_path: Path) -> None:
+    store = await open_test_store(tmp_path)
+    row = OperationRow("1", "move", "a", "b", "queued", EPOCH, EPOCH)
+    await store.operations.record(row)
+    again = await open_test_store(tmp_path)
+    assert await again.operations.get("1") == row
+    done = OperationRow("1", "move", "a", "b", "done", EPOCH, EPOCH + timedelta(seconds=1))
+    await again.operations.record(done)
+    assert await again.operations.get("1") == done
+    assert await again.operations.get("2") is None
