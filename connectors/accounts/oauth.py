@@ -3,6 +3,7 @@
 import json
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,88 +48,86 @@ class _NonClosingTransport(httpx2.AsyncBaseTransport):
         return await self._inner.handle_async_request(request)
 
 
+@dataclass(frozen=True, slots=True)
 class AuthorizationServer:
-    def __init__(
-        self, provider: str, oauth: OAuthConfig, redirect_uri: str, transport: httpx2.AsyncBaseTransport
-    ) -> None:
-        self._provider = provider
-        self._oauth = oauth
-        self._redirect_uri = redirect_uri
-        self._transport = transport
+    provider: str
+    oauth: OAuthConfig
+    redirect_uri: str
+    transport: httpx2.AsyncBaseTransport
 
     def authorization_url(self, state: str, verifier: str) -> str:
-        parameters = dict(self._oauth.authorize_parameters)
-        if self._oauth.pkce:
+        parameters = dict(self.oauth.authorize_parameters)
+        if self.oauth.pkce:
             parameters["code_verifier"] = verifier
-        if self._oauth.scopes:
-            parameters["scope"] = " ".join(self._oauth.scopes)
-        url, _ = self._client().create_authorization_url(self._oauth.authorize_url, state=state, **parameters)
+        if self.oauth.scopes:
+            parameters["scope"] = " ".join(self.oauth.scopes)
+        url, _ = self._client().create_authorization_url(self.oauth.authorize_url, state=state, **parameters)
         return str(url)
 
     async def exchange_code(self, code: str, verifier: str) -> Token:
         """Exchange an authorization code for a token; AuthExpiredError if the code is invalid."""
-        given = {"code_verifier": verifier} if self._oauth.pkce else {}
+        given = {"code_verifier": verifier} if self.oauth.pkce else {}
         return await self._request_token("fetch_token", code=code, grant_type="authorization_code", **given)
 
     async def refresh(self, token: Token) -> Token:
         """Refresh a token; AuthExpiredError if the user has to authorize again."""
         if not token.get("refresh_token"):
-            raise AuthExpiredError(f"The access to {self._provider} has ended. Connect it again.")
+            raise AuthExpiredError(f"The access to {self.provider} has ended. Connect it again.")
         fresh = await self._request_token("refresh_token", refresh_token=token["refresh_token"])
         return {**token, **fresh}
 
     async def revoke(self, token: Token) -> None:
         """Revoke a token if the provider supports it; the answer is ignored."""
-        if self._oauth.revoke_url is None:
+        if self.oauth.revoke_url is None:
             return
         given = token.get("refresh_token") or token.get("access_token")
         async with self._client() as client:
             try:
-                await client.revoke_token(self._oauth.revoke_url, token=given)
+                await client.revoke_token(self.oauth.revoke_url, token=given)
             except httpx2.HTTPError as error:
-                raise ProviderUnavailableError(f"{self._provider} could not be told to end the access.") from error
+                raise ProviderUnavailableError(f"{self.provider} could not be told to end the access.") from error
 
     async def _request_token(self, method: str, **given: Any) -> Token:
         from authlib.integrations.base_client import OAuthError  # noqa: PLC0415 - see above
 
         async with self._client() as client:
             try:
-                answer = await getattr(client, method)(self._oauth.token_url, **given)
+                answer = await getattr(client, method)(self.oauth.token_url, **given)
             except OAuthError as error:
                 raise self._classify_error(error) from error
             except (httpx2.HTTPError, ValueError) as error:
                 raise ProviderUnavailableError(
-                    f"{self._provider} gives no token now ({type(error).__name__}). The next run tries again."
+                    f"{self.provider} gives no token now ({type(error).__name__}). The next run tries again."
                 ) from error
         token = {name: value for name, value in dict(answer).items() if value is not None}
         if "access_token" not in token:
-            raise ProviderUnavailableError(f"{self._provider} answered without a token. The next run tries again.")
+            raise ProviderUnavailableError(f"{self.provider} answered without a token. The next run tries again.")
         return token
 
     def _classify_error(self, error: "OAuthError") -> ConnectorError:
         """Map an OAuth error to the party that has to act: user, operator, or nobody (retry)."""
         code, description = str(error.error), str(error.description or "")
-        faults = self._oauth.misconfiguration_codes
+        faults = self.oauth.misconfiguration_codes
         if code in _MISCONFIGURATION_CODES or code in faults or any(fault in description for fault in faults):
             return MisconfigurationError(
-                f"{self._provider} does not accept this service ({code}). Its operator has to check the"
+                f"{self.provider} does not accept this service ({code}). Its operator has to check the"
                 " client id and secret, and the redirect address registered there."
             )
         if code in _TRANSIENT_CODES:
-            return ProviderUnavailableError(f"{self._provider} gives no token now ({code}). The next run tries again.")
-        return AuthExpiredError(f"{self._provider} has ended the access ({code}). Connect it again.")
+            return ProviderUnavailableError(f"{self.provider} gives no token now ({code}). The next run tries again.")
+        return AuthExpiredError(f"{self.provider} has ended the access ({code}). Connect it again.")
 
     def _client(self) -> "AsyncOAuth2Client":
         from authlib.integrations.httpx_client import AsyncOAuth2Client  # noqa: PLC0415 - see above
 
-        oauth = self._oauth
+        oauth = self.oauth
         client = AsyncOAuth2Client(
             client_id=oauth.client_id,
             client_secret=oauth.client_secret,
-            redirect_uri=self._redirect_uri,
+            redirect_uri=self.redirect_uri,
             code_challenge_method="S256" if oauth.pkce else None,
             token_endpoint_auth_method=_TOKEN_AUTH_METHODS[oauth.token_request_format, oauth.client_credentials_in],
-            transport=_NonClosingTransport(self._transport),
+            transport=_NonClosingTransport(self.transport),
             timeout=30.0,
             trust_env=False,
         )

@@ -105,14 +105,12 @@ class ListedNumbers:
         return not (issue.get("pull_request") and is_unlisted)
 
 
+@dataclass(slots=True)
 class RepositoryIssues:
-    def __init__(
-        self, client: GitHubClient, repository: Repository, watermarks: IssueWatermarks, fetcher: ItemFetcher
-    ) -> None:
-        self._client = client
-        self._fetcher = fetcher
-        self._repository = repository
-        self.watermarks = watermarks
+    client: GitHubClient
+    repository: Repository
+    watermarks: IssueWatermarks
+    fetcher: ItemFetcher
 
     async def sync_all(self, state: SyncState) -> AsyncIterator[list[SourceItem | RemovedItem | FailedItem]]:
         """Yield pages of all issues, newest change first; what belongs to them is listed before, buffered on disk."""
@@ -121,7 +119,7 @@ class RepositoryIssues:
             lists = ListedNumbers(has_comments, await self._list_reviews(buffer))
             self.watermarks = replace(self.watermarks, has_pull_requests=False)
             listing = {"state": "all", "sort": "updated", "direction": "desc"}
-            async for page in self._client.pages(f"{self._repository.api_path}/issues", **listing):
+            async for page in self.client.pages(f"{self.repository.api_path}/issues", **listing):
                 self._advance_issues(page)
                 listed = [Discussed.from_buffer(issue, buffer, lists) for issue in page]
                 versions = [(self._item_id(each.issue["number"]), each.version) for each in listed]
@@ -136,7 +134,7 @@ class RepositoryIssues:
         """Buffer reviews and line comments; return pull requests with more, None if they can't be listed now."""
         unlisted: set[int] = set()
         cursor: str | None = None
-        while page := await fetch_review_page(self._client, self._repository.node_id, cursor):
+        while page := await fetch_review_page(self.client, self.repository.node_id, cursor):
             if not page.pulls:
                 return unlisted
             for pull in page.pulls:
@@ -154,7 +152,7 @@ class RepositoryIssues:
     ) -> bool:
         """Buffer a list; return False if it can't be read: then each issue is read by itself and tells why."""
         try:
-            async for page in self._client.pages(f"{self._repository.api_path}/{kind}"):
+            async for page in self.client.pages(f"{self.repository.api_path}/{kind}"):
                 buffer.add(map(entry, page))
                 self._advance(watermark, page)
         except (ProviderUnavailableError, *MALFORMED_ANSWER_ERRORS):
@@ -176,9 +174,9 @@ class RepositoryIssues:
         )
         if before.has_pull_requests:
             numbers |= dict.fromkeys(await self._changed_reviews(before))
-        place = f"{self._repository.api_path}/issues"
+        place = f"{self.repository.api_path}/issues"
         listing = {"state": "all", "sort": "updated", "direction": "asc", **_since_parameter(before.issues)}
-        async for page in self._client.pages(place, **listing):
+        async for page in self.client.pages(place, **listing):
             self._advance_issues(page)
             fresh = [i for i in page if not before.issues.covers(i["number"], i.get("updated_at") or "")]
             numbers |= {issue["number"]: issue for issue in fresh}
@@ -191,7 +189,7 @@ class RepositoryIssues:
     ) -> AsyncIterator[dict[str, Any]]:
         """Iterate the comments changed since a watermark, oldest change first."""
         listing: dict[str, str] = {"sort": "updated", "direction": "asc", **_since_parameter(before)}
-        async for page in self._client.pages(f"{self._repository.api_path}/{kind}", **listing):
+        async for page in self.client.pages(f"{self.repository.api_path}/{kind}", **listing):
             self._advance(watermark, page)
             for comment in page:
                 if not before.covers(comment["id"], comment.get("updated_at") or ""):
@@ -204,7 +202,7 @@ class RepositoryIssues:
         account may read neither, the pull requests themselves fail with the reason.
         """
         numbers: set[int] = set()
-        if page := await fetch_review_page(self._client, self._repository.node_id, None):
+        if page := await fetch_review_page(self.client, self.repository.node_id, None):
             for pull in page.pulls:
                 self._advance("reviews", pull.reviews)
                 numbers |= {pull.number for review in pull.reviews if before.reviews.precedes(review)}
@@ -218,23 +216,23 @@ class RepositoryIssues:
 
     async def _fetch_issue(self, entry: tuple[int, dict[str, Any] | None]) -> SourceItem | RemovedItem | FailedItem:
         number, issue = entry
-        return await self._fetcher.fetch(
+        return await self.fetcher.fetch(
             self._item_id(number), (issue or {}).get("title"), lambda: self._read_issue(number, issue)
         )
 
     async def _read_issue(self, number: int, issue: dict[str, Any] | None) -> SourceItem | RemovedItem:
-        place = f"{self._repository.api_path}/issues/{number}"
+        place = f"{self.repository.api_path}/issues/{number}"
         if issue is None:
-            answer = await self._client.get_response(place)
+            answer = await self.client.get_response(place)
             if answer.status_code in {404, 410}:
                 return RemovedItem(self._item_id(number))
             issue = json_or_raise(item_response(answer, "GitHub"))
         comments = []
         if issue.get("comments") != 0:  # a missing count is not zero
-            comments = [comment async for page in self._client.pages(f"{place}/comments") for comment in page]
+            comments = [comment async for page in self.client.pages(f"{place}/comments") for comment in page]
         discussion = PullDiscussion()
         if issue.get("pull_request"):
-            discussion = await fetch_discussion(self._client, self._repository.api_path, number)
+            discussion = await fetch_discussion(self.client, self.repository.api_path, number)
         return self._item(Discussed(issue, comments, discussion))
 
     async def _item_or_failure(self, listed: Discussed) -> SourceItem | RemovedItem | FailedItem:
@@ -245,7 +243,7 @@ class RepositoryIssues:
                 return await self._read_issue(number, listed.issue)
             return self._item(listed)
 
-        return await self._fetcher.fetch(self._item_id(number), listed.issue.get("title"), build)
+        return await self.fetcher.fetch(self._item_id(number), listed.issue.get("title"), build)
 
     def _advance_issues(self, page: Sequence[dict[str, Any]]) -> None:
         read = [(issue["number"], issue.get("updated_at") or "") for issue in page]
@@ -260,7 +258,7 @@ class RepositoryIssues:
         self.watermarks = replace(self.watermarks, **change)
 
     def _item_id(self, number: int) -> str:
-        return f"{self._repository.item_id_prefix}issues/{number}"
+        return f"{self.repository.item_id_prefix}issues/{number}"
 
     def _item(self, discussed: Discussed) -> SourceItem:
         issue = discussed.issue
@@ -268,7 +266,7 @@ class RepositoryIssues:
         updated_at = issue.get("updated_at")
         values = {
             "type": "pull_request" if issue.get("pull_request") else "issue",
-            "repository": self._repository.full_name,
+            "repository": self.repository.full_name,
             "number": issue["number"],
             "state": issue.get("state"),
             "author": str((issue.get("user") or {}).get("login") or "ghost"),

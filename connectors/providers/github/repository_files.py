@@ -68,32 +68,29 @@ async def fetch_head(client: GitHubClient, repository: Repository) -> HeadCommit
     return HeadCommit(body["sha"], body["commit"]["tree"]["sha"], parents, login, at)
 
 
+@dataclass(slots=True)
 class RepositoryFiles:
     """Files of one repository at one commit: documentation, and what the filter adds."""
 
-    def __init__(
-        self,
-        client: GitHubClient,
-        repository: Repository,
-        head: HeadCommit | None,
-        previous_sha: str | None,
-        fetcher: ItemFetcher,
-        *,
-        file_filter: FileFilter,
-    ) -> None:
-        self._client = client
-        self._fetcher = fetcher
-        self._filter = file_filter
-        self._repository = repository
-        self._head = head
-        self._is_single_step = head is not None and head.parents == ((previous_sha,) if previous_sha else ())
-        self._tree_bytes = 0
+    client: GitHubClient
+    repository: Repository
+    head: HeadCommit | None
+    previous_sha: str | None
+    fetcher: ItemFetcher
+    file_filter: FileFilter
+    _tree_bytes: int = 0
+
+    @property
+    def _is_single_step(self) -> bool:
+        """Whether the previous commit is the only parent of this one."""
+        expected = (self.previous_sha,) if self.previous_sha else ()
+        return self.head is not None and self.head.parents == expected
 
     async def sync(self, state: SyncState, *, full_sync: bool) -> AsyncIterator[SourceItem | RemovedItem | FailedItem]:
         """Yield differences to the stored items; in a full sync unlisted files are removed by the caller."""
         blobs = {self._item_id(blob.path): blob async for blob in self._selected_blobs()}
         if not full_sync:
-            prefix = f"{self._repository.item_id_prefix}blob/"
+            prefix = f"{self.repository.item_id_prefix}blob/"
             for gone in [id_ async for id_, _ in state.item_versions(prefix) if id_ not in blobs]:
                 yield RemovedItem(gone)
         changed_blobs: list[Blob] = []
@@ -110,23 +107,23 @@ class RepositoryFiles:
             yield step
 
     async def _selected_blobs(self) -> AsyncIterator[Blob]:
-        if self._head is None:
+        if self.head is None:
             return
-        async for entry in self._tree_entries(self._head.tree, ""):
+        async for entry in self._tree_entries(self.head.tree, ""):
             self._tree_bytes += entry.get("size") or 0
             is_file = entry.get("type") == "blob" and entry.get("mode") in _REGULAR_FILE_MODES
-            if is_file and self._filter.selects(entry["path"]):
+            if is_file and self.file_filter.selects(entry["path"]):
                 yield Blob(entry["path"], entry["sha"], entry.get("size") or 0)
 
     async def _tree_entries(self, tree: str, prefix: str) -> AsyncIterator[dict[str, Any]]:
         """Iterate the entries of a tree recursively; a tree too large for one response is walked."""
-        place = f"{self._repository.api_path}/git/trees/{tree}"
-        body = await self._client.get_json(place, recursive=1)
+        place = f"{self.repository.api_path}/git/trees/{tree}"
+        body = await self.client.get_json(place, recursive=1)
         is_complete = not body.get("truncated")
         if not is_complete:
-            body = await self._client.get_json(place)
+            body = await self.client.get_json(place)
             if body.get("truncated"):
-                raise ConnectorError(f"The folder {prefix or '/'} of {self._repository.full_name} is too large.")
+                raise ConnectorError(f"The folder {prefix or '/'} of {self.repository.full_name} is too large.")
         for entry in body["tree"]:
             path = prefix + entry["path"]
             if entry.get("type") == "tree" and not is_complete:
@@ -146,10 +143,10 @@ class RepositoryFiles:
 
     async def _read_archive(self, changed_blobs: dict[str, Blob]) -> AsyncIterator[tuple[str, bytes]]:
         """Read files from one archive, skipping those that Git attributes exclude or change."""
-        if self._head is None:
+        if self.head is None:
             return
         try:
-            answer = await self._client.get_response(f"{self._repository.api_path}/tarball/{self._head.sha}")
+            answer = await self.client.get_response(f"{self.repository.api_path}/tarball/{self.head.sha}")
         except (ResourceFetchError, ProviderUnavailableError):
             return  # too large, or not to be had now: files are read one by one
         if answer.status_code >= 400:
@@ -161,19 +158,19 @@ class RepositoryFiles:
 
     async def _fetch_item(self, blob: Blob) -> SourceItem | FailedItem:
         name = PurePosixPath(blob.path).name
-        found = await self._fetcher.fetch(self._item_id(blob.path), name, lambda: self._read_blob(blob))
+        found = await self.fetcher.fetch(self._item_id(blob.path), name, lambda: self._read_blob(blob))
         return found if isinstance(found, FailedItem) else self._item(blob, found)
 
     async def _read_blob(self, blob: Blob) -> bytes:
-        answer = await self._client.get_response(f"{self._repository.api_path}/git/blobs/{blob.sha}")
+        answer = await self.client.get_response(f"{self.repository.api_path}/git/blobs/{blob.sha}")
         return base64.b64decode(json_or_raise(item_response(answer, "GitHub"))["content"])
 
     def _item_id(self, path: str) -> str:
-        return f"{self._repository.item_id_prefix}blob/{path}"
+        return f"{self.repository.item_id_prefix}blob/{path}"
 
     def _version(self, blob: Blob) -> str:
         """Hash content and location: renaming a repository changes URLs and metadata of its files."""
-        return f"{blob.sha} {self._repository.full_name}@{self._repository.default_branch}"
+        return f"{blob.sha} {self.repository.full_name}@{self.repository.default_branch}"
 
     def _failure(self, blob: Blob, message: str, code: str) -> FailedItem:
         return FailedItem(self._item_id(blob.path), message, PurePosixPath(blob.path).name, code)
@@ -181,16 +178,16 @@ class RepositoryFiles:
     def _item(self, blob: Blob, data: bytes) -> SourceItem | FailedItem:
         if data.startswith(_LFS_POINTER):
             return self._failure(blob, "The file is kept in Git LFS, which is not read.", "unsupported")
-        repository, path = self._repository, PurePosixPath(blob.path)
+        repository, path = self.repository, PurePosixPath(blob.path)
         metadata: Metadata = {
             "type": "file" if is_documentation(blob.path) else "code",
             "repository": repository.full_name,
             "branch": repository.default_branch,
             "path": blob.path,
         }
-        committed_at = self._head.committed_at if self._is_single_step and self._head is not None else None
-        if committed_at is not None and self._head is not None:
-            metadata |= {"author": self._head.author, "updatedAt": committed_at.isoformat()}
+        committed_at = self.head.committed_at if self._is_single_step and self.head is not None else None
+        if committed_at is not None and self.head is not None:
+            metadata |= {"author": self.head.author, "updatedAt": committed_at.isoformat()}
         is_document = is_documentation(blob.path)
         if not is_document and (refused := unsupported_reason(path.name, "text/plain", blob.size)):
             return self._failure(blob, refused[1], refused[0])

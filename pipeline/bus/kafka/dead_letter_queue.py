@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 
 from aiokafka import TopicPartition
 
@@ -14,23 +15,16 @@ from pipeline.bus.kafka.topic_reader import read_partition
 from pipeline.bus.records import DeadLetter, ProducerRecord, WithOpeners, select_dead_letters
 
 
+@dataclass(frozen=True, slots=True)
 class DeadLetterQueue:
     """Letters on `.dlq` topics after the position of `recollect.redrive`; settled ones stay before it."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        topics: TopicAdmin,
-        offsets: Offsets,
-        producers: KafkaProducers,
-        with_openers: WithOpeners,
-    ) -> None:
-        self._cluster = cluster
-        self._with_openers = with_openers
-        self._topic_admin = topics
-        self._offsets = offsets
-        self._producers = producers
-        self._settle_lock = asyncio.Lock()
+    cluster: Cluster
+    topic_admin: TopicAdmin
+    offsets: Offsets
+    producers: KafkaProducers
+    with_openers: WithOpeners
+    _settle_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def list_letters(self, topic: str | None, limit: int) -> list[DeadLetter]:
         """List letters that were not redriven or dropped."""
@@ -47,15 +41,15 @@ class DeadLetterQueue:
             letters = await select_dead_letters(self._read_letters(topic), limit, ids)
             if redrive:
                 for letter in letters:
-                    await self._producers.send_raw(letter.origin[0], [letter.to_redriven()])
+                    await self.producers.send_raw(letter.origin[0], [letter.to_redriven()])
             await self._advance_past(letters, topic)
         return len(letters)
 
     async def beginning_offsets(self, topic: str) -> dict[TopicPartition, int]:
         """Return the first offsets of a topic; of a `.dlq` topic, those after the settled letters."""
-        starts = await self._offsets.beginning_offsets([topic])
+        starts = await self.offsets.beginning_offsets([topic])
         if topic.endswith(DEAD_LETTER_SUFFIX) and starts:
-            for partition, offset in (await self._offsets.committed_offsets(REDRIVE_GROUP)).items():
+            for partition, offset in (await self.offsets.committed_offsets(REDRIVE_GROUP)).items():
                 if partition in starts:
                     starts[partition] = max(starts[partition], offset)
         return starts
@@ -74,19 +68,19 @@ class DeadLetterQueue:
             end = ends.get(TopicPartition(record.topic, record.partition), 0)
             if record.offset < end and letter.id not in settled_ids:
                 entry = ProducerRecord(record.key, record.value, record.headers)
-                await self._producers.send_raw(record.topic, [entry])
+                await self.producers.send_raw(record.topic, [entry])
         # Another process may have advanced the position meanwhile.
-        committed = await self._offsets.committed_offsets(REDRIVE_GROUP)
-        await self._offsets.commit_offsets(
+        committed = await self.offsets.committed_offsets(REDRIVE_GROUP)
+        await self.offsets.commit_offsets(
             REDRIVE_GROUP, {partition: max(end, committed.get(partition, 0)) for partition, end in ends.items()}
         )
 
     async def _read_letters(self, topic: str | None) -> AsyncGenerator[DeadLetter, None]:
-        topics = await self._topic_admin.dead_letter_topics() if topic is None else [f"{topic}{DEAD_LETTER_SUFFIX}"]
+        topics = await self.topic_admin.dead_letter_topics() if topic is None else [f"{topic}{DEAD_LETTER_SUFFIX}"]
         for name in topics:
             starts = await self.beginning_offsets(name)
-            for partition, end in sorted((await self._offsets.end_offsets([name])).items()):
-                letters = read_partition(self._cluster, partition, starts[partition], end, self._with_openers)
+            for partition, end in sorted((await self.offsets.end_offsets([name])).items()):
+                letters = read_partition(self.cluster, partition, starts[partition], end, self.with_openers)
                 async with aclosing(letters) as records:
                     async for record in records:
                         yield DeadLetter.from_record(record)

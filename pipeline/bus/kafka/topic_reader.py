@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
@@ -52,20 +53,18 @@ async def read_ranges(
                         del left[partition]
 
 
+@dataclass(frozen=True, slots=True)
 class KafkaTopicFeed:
     """`TopicFeed` of a Kafka topic. `batches` may be iterated once."""
 
-    def __init__(
-        self, cluster: Cluster, offsets: Offsets, topic: str, start: Mapping[int, int], with_openers: WithOpeners
-    ) -> None:
-        self._cluster = cluster
-        self._with_openers = with_openers
-        self._offsets = offsets
-        self._topic = topic
-        self._start = start
+    cluster: Cluster
+    offsets: Offsets
+    topic: str
+    start: Mapping[int, int]
+    with_openers: WithOpeners
 
     async def end_offsets(self) -> dict[int, int]:
-        ends = await self._offsets.end_offsets([self._topic])
+        ends = await self.offsets.end_offsets([self.topic])
         return {partition.partition: end for partition, end in ends.items()}
 
     async def batches(self) -> AsyncGenerator[FollowedBatch, None]:
@@ -74,20 +73,20 @@ class KafkaTopicFeed:
         while True:
             try:
                 positions = positions or await self._start_offsets()
-                async with self._cluster.assigned_consumer(positions) as consumer:
+                async with self.cluster.assigned_consumer(positions) as consumer:
                     while True:
-                        records = await _poll(consumer, self._with_openers)
+                        records = await _poll(consumer, self.with_openers)
                         for partition in positions:
                             positions[partition] = await consumer.position(partition)
                             yield FollowedBatch(partition.partition, records.get(partition, []), positions[partition])
             except (KafkaError, OutageError) as error:
-                log.warning("Following topic %s failed and will be retried: %s", self._topic, error)
+                log.warning("Following topic %s failed and will be retried: %s", self.topic, error)
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _start_offsets(self) -> dict[TopicPartition, int]:
-        beginnings = await self._offsets.beginning_offsets([self._topic])
+        beginnings = await self.offsets.beginning_offsets([self.topic])
         return {
-            partition: max(beginning, self._start.get(partition.partition, 0))
+            partition: max(beginning, self.start.get(partition.partition, 0))
             for partition, beginning in beginnings.items()
         }
 

@@ -14,7 +14,7 @@ from pipeline.bus.delivery import Delivery, RetryPolicy
 from pipeline.bus.observer import Observer
 from pipeline.bus.port import Follower, RecordHandler, TopicPartition
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode, select_dead_letters
-from pipeline.bus.sealing.sealed_records import SEALED_TOPICS, key_labels, stays_plain
+from pipeline.bus.sealing.sealed_records import SEALED_TOPICS, stays_plain
 from pipeline.bus.sqlite.consumers import ConsumerPositions, StageConsumers
 from pipeline.bus.sqlite.directory_lock import DirectoryLock
 from pipeline.bus.sqlite.group_commit import GroupCommitWriter
@@ -64,7 +64,7 @@ class SqliteBus:
         )
         self._delivery = Delivery(self, clock, retry_policy, observer=observer)
         self._consumers = StageConsumers(self._positions, self._delivery, self._fetch_for_stage, database.partitions)
-        self._eraser = LogEraser(database, self._writer, self._positions, self._query)
+        self.erasable = LogEraser(database, self._writer, self._positions, self._query, sealer)
         self._feeds: list[SqliteTopicFeed] = []
         self._recent = RecentRecords()
         self._sealer = sealer
@@ -111,14 +111,6 @@ class SqliteBus:
     @property
     def description(self) -> str:
         return f"embedded log in {self._database.path.parent}"
-
-    @property
-    def erasable(self) -> "SqliteBus":
-        return self
-
-    @property
-    def removes_plain_records(self) -> bool:
-        return True
 
     @property
     def content_keys(self) -> "Sealer | None":
@@ -305,43 +297,9 @@ class SqliteBus:
         return int(await self._writer.submit(move))
 
     async def maintain(self, topics: Sequence[Topic[Any]]) -> int:
-        destroy = None if self._sealer is None else self._destroy_keys_at
+        destroy = self.erasable.destroy_keys_at
         cleaner = LogCleaner(self._database, self._writer, self._positions, self._query, destroy)
         return await cleaner.run(topics, self._now_ms())
-
-    def read_keys(
-        self, topic: str, containing: bytes | None = None
-    ) -> AsyncGenerator[tuple[TopicPartition, int, bytes], None]:
-        return self._eraser.read_keys(topic, containing)
-
-    def read_records(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> AsyncGenerator[RawRecord, None]:
-        return self._eraser.read_records(topic_partition, offsets)
-
-    async def ends(self, topics: Collection[str]) -> dict[TopicPartition, int]:
-        places = [(topic, partition) for topic in topics for partition in range(self.partitions)]
-        return {place: self._positions.end_offset(place) for place in places}
-
-    def read_ranges(
-        self, ranges: Mapping[TopicPartition, tuple[int, int]]
-    ) -> AsyncGenerator[tuple[TopicPartition, Sequence[RawRecord], int], None]:
-        return self._eraser.read_ranges(ranges)
-
-    async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
-        return await self._eraser.erase(topic_partition, offsets)
-
-    async def count_keys(self, records: Sequence[Mapping[str, str]]) -> int:
-        labels = key_labels(records)
-        return await self._sealer.count(labels) if self._sealer is not None and labels else 0
-
-    async def destroy_keys(self, records: Sequence[Mapping[str, str]]) -> int:
-        labels = key_labels(records)
-        return await self._sealer.destroy(labels) if self._sealer is not None and labels else 0
-
-    async def _destroy_keys_at(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> None:
-        await self.destroy_keys([record.headers async for record in self.read_records(topic_partition, offsets)])
-
-    async def shrink(self) -> None:
-        await self._eraser.shrink()
 
     async def close(self) -> None:
         """Write queued records and positions and release the directory. Stop `run` first."""

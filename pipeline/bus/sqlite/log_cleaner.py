@@ -1,6 +1,8 @@
 """Retention and compaction of the embedded log, in small transactions."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pipeline.bus.port import TopicPartition
@@ -22,32 +24,25 @@ RunOffsetQuery = Callable[[Callable[[LogReader], list[int]]], Awaitable[list[int
 """Runs a query in the reader's thread."""
 
 
+@dataclass(frozen=True, slots=True)
 class LogCleaner:
     """Removes expired and superseded records, except those that a known group has yet to read."""
 
-    def __init__(
-        self,
-        database: LogDatabase,
-        writer: GroupCommitWriter,
-        positions: ConsumerPositions,
-        query: RunOffsetQuery,
-        destroy_keys: DestroyKeys | None = None,
-    ) -> None:
-        self._database = database
-        self._writer = writer
-        self._positions = positions
-        self._query = query
-        self._destroy_keys = destroy_keys
+    database: LogDatabase
+    writer: GroupCommitWriter
+    positions: ConsumerPositions
+    query: RunOffsetQuery
+    destroy_keys: DestroyKeys
 
     async def run(self, topics: Sequence[Topic[Any]], now_ms: int) -> int:
         """Clean the topics; `now_ms` in milliseconds since 1970. Return the number of removed records."""
         removed = 0
         for topic in topics:
-            for partition in range(self._database.partitions):
+            for partition in range(self.database.partitions):
                 removed += await self._expire(topic, partition, now_ms)
                 removed += await self._compact(topic, partition)
         if removed:
-            await self._writer.run_between_transactions(lambda: self._database.vacuum(VACUUM_PAGES))
+            await self.writer.run_between_transactions(lambda: self.database.vacuum(VACUUM_PAGES))
         return removed
 
     async def _expire(self, topic: Topic[Any], partition: int, now_ms: int) -> int:
@@ -56,8 +51,11 @@ class LogCleaner:
         before = now_ms - round(topic.retention.total_seconds() * 1000)
         removed = 0
         while True:
-            until = self._positions.min_position((topic.name, partition))
-            offsets = await self._query(_expired_query(topic.name, partition, before, until))
+            until = self.positions.min_position((topic.name, partition))
+            found = partial(
+                LogReader.expired_offsets, topic=topic.name, partition=partition, before=before, until=until
+            )
+            offsets = await self.query(partial(found, limit=RECORDS_PER_BATCH))
             if not offsets:
                 return removed
             removed += await self._remove(topic.name, partition, offsets)
@@ -65,18 +63,13 @@ class LogCleaner:
     async def _compact(self, topic: Topic[Any], partition: int) -> int:
         if not topic.compacted:
             return 0
-        offsets = await self._query(lambda reader: reader.superseded_offsets(topic.name, partition))
+        offsets = await self.query(lambda reader: reader.superseded_offsets(topic.name, partition))
         removed = 0
         for start in range(0, len(offsets), RECORDS_PER_BATCH):
             removed += await self._remove(topic.name, partition, offsets[start : start + RECORDS_PER_BATCH])
         return removed
 
     async def _remove(self, topic: str, partition: int, offsets: Sequence[int]) -> int:
-        if self._destroy_keys is not None:
-            await self._destroy_keys((topic, partition), offsets)
-        await self._writer.submit(lambda log: log.remove(topic, partition, offsets))
+        await self.destroy_keys((topic, partition), offsets)
+        await self.writer.submit(lambda log: log.remove(topic, partition, offsets))
         return len(offsets)
-
-
-def _expired_query(topic: str, partition: int, before: int, until: int) -> Callable[[LogReader], list[int]]:
-    return lambda reader: reader.expired_offsets(topic, partition, before, until, RECORDS_PER_BATCH)

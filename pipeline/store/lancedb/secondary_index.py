@@ -7,6 +7,7 @@ stale, never missing: it is written before its row and removed after it.
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
@@ -51,20 +52,14 @@ def hash_key(key: str) -> int:
     return int.from_bytes(blake2b(key.encode(errors="surrogatepass"), digest_size=8).digest(), signed=True)
 
 
+@dataclass(frozen=True, slots=True)
 class SecondaryIndex:
     """The secondary index of one table. Writers must hold the right to write that table."""
 
-    def __init__(
-        self,
-        table: AsyncTable,
-        disk: TableDirectory | None,
-        cache: SecondaryIndexCache,
-        compaction_policy: CompactionPolicy,
-    ) -> None:
-        self._table = table
-        self._disk = disk
-        self._cache = cache
-        self._compaction_policy = compaction_policy
+    table: AsyncTable
+    disk: TableDirectory | None
+    cache: SecondaryIndexCache
+    compaction_policy: CompactionPolicy
 
     @classmethod
     async def open(
@@ -101,30 +96,30 @@ class SecondaryIndex:
 
     async def add(self, entries: Sequence[IndexEntry], indexed_keys: Collection[str]) -> None:
         """Add entries; durable on return. Entity keys outside `indexed_keys` have no entries yet."""
-        uncached = [entry for entry in entries if entry[:2] not in self._cache]
+        uncached = [entry for entry in entries if entry[:2] not in self.cache]
         unread_keys = {key for key, target, _ in uncached if target in indexed_keys}
         stored = await self._lookup_pairs(unread_keys) if unread_keys else set()
         fresh = [entry for entry in uncached if entry[:2] not in stored]
         if fresh:
-            with self._cache.during_add(_to_pairs(fresh)):
-                await self._table.add(await asyncio.to_thread(_encode, fresh))
-                self._compaction_policy.record_commit(len(fresh))
+            with self.cache.during_add(_to_pairs(fresh)):
+                await self.table.add(await asyncio.to_thread(_encode, fresh))
+                self.compaction_policy.record_commit(len(fresh))
                 await self._sync()
 
     async def remove(self, entries: Sequence[IndexEntry]) -> None:
-        with self._cache.during_remove(_to_pairs(entries)):
+        with self.cache.during_remove(_to_pairs(entries)):
             for batch in _batches(entries):
                 keys = ",".join(str(key) for key, _, _ in batch)
                 targets = in_condition("target", dict.fromkeys(target for _, target, _ in batch))
-                await self._table.delete(f"key IN ({keys}) AND {targets}")
-                self._compaction_policy.record_commit(0, len(batch))
+                await self.table.delete(f"key IN ({keys}) AND {targets}")
+                self.compaction_policy.record_commit(0, len(batch))
         if entries:
             await self._sync()
 
     async def delete_incarnations(self, incarnations: Collection[str]) -> None:
-        with self._cache.during_clear():
-            deleted_count = await delete_and_count(self._table, in_condition("incarnation", sorted(incarnations)))
-        self._compaction_policy.record_commit(0, deleted_count)
+        with self.cache.during_clear():
+            deleted_count = await delete_and_count(self.table, in_condition("incarnation", sorted(incarnations)))
+        self.compaction_policy.record_commit(0, deleted_count)
         await self._sync()
 
     async def maintain(self, retention: timedelta, *, full: bool = True) -> None:
@@ -132,18 +127,18 @@ class SecondaryIndex:
 
         Not `full`: only what the compaction policy says is due.
         """
-        if full or (self._compaction_policy.is_due(idle=True) and self._compaction_policy.needs_full_compaction):
+        if full or (self.compaction_policy.is_due(idle=True) and self.compaction_policy.needs_full_compaction):
             await self._optimize(retention)
-        elif self._compaction_policy.is_due(idle=True):
+        elif self.compaction_policy.is_due(idle=True):
             await self._merge_newest_fragments()
         await self._sync()
 
     async def _optimize(self, retention: timedelta) -> None:
-        await self._table.optimize(cleanup_older_than=retention)
-        rows = await self._table.count_rows()
-        if rows >= _INDEX_ROWS and not await self._table.list_indices():
-            await self._table.create_index("key", config=BTree())
-        self._compaction_policy.record_full_compaction(rows)
+        await self.table.optimize(cleanup_older_than=retention)
+        rows = await self.table.count_rows()
+        if rows >= _INDEX_ROWS and not await self.table.list_indices():
+            await self.table.create_index("key", config=BTree())
+        self.compaction_policy.record_full_compaction(rows)
 
     async def _merge_newest_fragments(self) -> None:
         """Rewrite the newest rows.
@@ -151,20 +146,20 @@ class SecondaryIndex:
         They are added again before they are deleted: a kill in between leaves duplicates, which are
         harmless.
         """
-        rows = await newest_rows(self._table, self._compaction_policy.rows_in_partial_merge, with_row_ids=True)
-        await self._table.add(rows.drop_columns(ROW_ID_COLUMN))
+        rows = await newest_rows(self.table, self.compaction_policy.rows_in_partial_merge, with_row_ids=True)
+        await self.table.add(rows.drop_columns(ROW_ID_COLUMN))
         for batch in _batches(rows.column(ROW_ID_COLUMN).to_pylist()):
-            await self._table.delete(f"{ROW_ID_COLUMN} IN ({','.join(map(str, batch))})")
-        self._compaction_policy.record_partial_merge(rows.num_rows)
+            await self.table.delete(f"{ROW_ID_COLUMN} IN ({','.join(map(str, batch))})")
+        self.compaction_policy.record_partial_merge(rows.num_rows)
 
     async def size(self) -> tuple[int, int]:
         """Bytes and files on a local disk."""
-        return (0, 0) if self._disk is None else await asyncio.to_thread(self._disk.disk_usage)
+        return (0, 0) if self.disk is None else await asyncio.to_thread(self.disk.disk_usage)
 
     async def _lookup_pairs(self, keys: Collection[int]) -> set[IndexPair]:
-        pairs, missing = self._cache.lookup(keys)
+        pairs, missing = self.cache.lookup(keys)
         if missing:
-            with self._cache.caching_read(missing) as read:
+            with self.cache.caching_read(missing) as read:
                 found = await self._query_pairs(missing)
                 read(found)
             pairs |= found
@@ -173,14 +168,14 @@ class SecondaryIndex:
     async def _query_pairs(self, keys: Collection[int]) -> set[IndexPair]:
         pairs: set[IndexPair] = set()
         for batch in _batches(sorted(keys)):
-            query = self._table.query().select(["key", "target"])
+            query = self.table.query().select(["key", "target"])
             found = await query.where(f"key IN ({','.join(map(str, batch))})").to_arrow()
             pairs.update(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
         return pairs
 
     async def _sync(self) -> None:
-        if self._disk is not None:
-            await asyncio.to_thread(self._disk.fsync_new_files)
+        if self.disk is not None:
+            await asyncio.to_thread(self.disk.fsync_new_files)
 
 
 def _to_pairs(entries: Iterable[IndexEntry]) -> list[IndexPair]:

@@ -360,12 +360,14 @@ async def test_erased_records_are_in_no_byte_and_unread_ones_stay(tmp_path: Path
     bus = await harness.open()
     await bus.append(NOTES.name, [producer_record(b"erased " + b"secret" * 2000), producer_record(b"kept")])
     await bus.append(NOTES.name, [producer_record(b"unread")])
-    ((name, partition), first, key) = await anext(bus.read_keys(NOTES.name))
-    assert [found async for found in bus.read_keys(NOTES.name, b"kept")] == [((name, partition), first + 1, key)]
+    ((name, partition), first, key) = await anext(bus.erasable.read_keys(NOTES.name))
+    assert [found async for found in bus.erasable.read_keys(NOTES.name, b"kept")] == [
+        ((name, partition), first + 1, key)
+    ]
     harness_positions = bus._positions
     harness_positions.set_position(("reader", name, partition), first + 2)
-    assert await bus.erase((name, partition), [first, first + 2]) == {first + 2}
-    await bus.shrink()
+    assert await bus.erasable.erase((name, partition), [first, first + 2]) == {first + 2}
+    await bus.erasable.shrink()
     assert [record.value async for record in bus.read(NOTES.name)] == [b"kept", b"unread"]
     assert not files_with(tmp_path, b"secret")
     await harness.close()
@@ -380,13 +382,13 @@ async def test_records_at_scattered_offsets_are_read_together_however_large(
     harness = SqliteHarness(tmp_path)
     bus = await harness.open()
     await bus.append(NOTES.name, [producer_record(b"%d" % number * 60) for number in range(20)])
-    place = next(iter([found async for found in bus.read_keys(NOTES.name)]))[0]
+    place = next(iter([found async for found in bus.erasable.read_keys(NOTES.name)]))[0]
     end = (await bus.end_offsets(NOTES.name))[place[1]]
     bus._positions.set_position(("reader", *place), end)
-    await bus.erase(place, [2, 3, 4, 5, 6, 7, 9])
+    await bus.erasable.erase(place, [2, 3, 4, 5, 6, 7, 9])
     wanted = [19, 0, 2, 3, 4, 5, 6, 7, 8, 9, 11, 25]
-    assert [record.offset async for record in bus.read_records(place, wanted)] == [0, 8, 11, 19]
-    found = [offset async for _, offset, _ in bus.read_keys(NOTES.name, b"1717")]
+    assert [record.offset async for record in bus.erasable.read_records(place, wanted)] == [0, 8, 11, 19]
+    found = [offset async for _, offset, _ in bus.erasable.read_keys(NOTES.name, b"1717")]
     assert found == [17]
     await harness.close()
 
@@ -415,7 +417,7 @@ async def test_a_group_that_begins_later_gets_no_record_that_was_erased_meanwhil
     (erased,) = await bus.publish(NOTES, [("key", NumberedEvent(number=1))])
     await bus.publish(NOTES, [("key", NumberedEvent(number=2))])
     await bus.wait_until_consumed("recollect.first", NOTES.name, erased.partition, erased.offset + 1)
-    assert await bus.erase((NOTES.name, erased.partition), [erased.offset]) == set()
+    assert await bus.erasable.erase((NOTES.name, erased.partition), [erased.offset]) == set()
     await bus.run([Stage("later", NOTES, later.handle)], until_idle=True)
     running.cancel()
     assert (first.numbers, later.numbers) == ([1, 2], [2])
