@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import accumulate, chain, pairwise
 from typing import Any, Generic, TypeVar
 
@@ -116,10 +115,6 @@ def string_list_array(values: Iterable[Sequence[str]]) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, string_array(chain.from_iterable(listed)))
 
 
-def timestamp_array(values: Iterable[datetime | None]) -> pa.Array:
-    return pa.array(list(values), TIMESTAMP)
-
-
 def vector_type(dimensions: int) -> pa.DataType:
     """Type of stored vectors: one byte for each number (`pipeline.packed_vectors`)."""
     return pa.list_(pa.int8(), packed_bytes(dimensions))
@@ -186,20 +181,12 @@ def to_joined_strings(column: pa.ChunkedArray) -> StringColumn:
     return to_string_column(pc.binary_join(column, " "))
 
 
-def to_python_values(table: pa.Table, name: str, default: Any = None) -> list[Any]:
-    """Decode a column to Python values; `default` for every row if the column was not read."""
-    if name not in table.column_names:
-        return [default] * table.num_rows
-    values: list[Any] = table.column(name).to_pylist()
-    return values
-
-
-def to_vectors(table: pa.Table) -> list[Vector]:
+def to_vectors(column: pa.ChunkedArray) -> list[Vector]:
     """Decode vectors to one small array per row, so that a kept row does not keep its batch alive."""
-    return [vector.copy() for vector in unpack(to_packed_vectors(table.column("vector")))]
+    return [vector.copy() for vector in unpack(to_packed_vectors(column))]
 
 
-def to_term_lists(table: pa.Table) -> list[Terms]:
+def to_term_lists(column: pa.ChunkedArray) -> list[Terms]:
     """Decode term lists to one small array per row."""
-    flat, offsets = to_terms_and_offsets(table.column("terms"))
+    flat, offsets = to_terms_and_offsets(column)
     return [flat[start:end].copy() for start, end in pairwise(offsets)]

@@ -1,7 +1,6 @@
 """Chunks table: the passages of documents; the entity key is the document's key."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from functools import cache
 from operator import attrgetter
 from typing import Literal
 
@@ -12,89 +11,51 @@ import pyarrow.compute as pc
 from pipeline.columns import chunk_columns
 from pipeline.rows import ChunkColumns, ChunkRow
 from pipeline.store.lancedb.row_codec import (
-    TERM_LIST,
     TIMESTAMP,
     RowCodec,
     in_condition,
     in_incarnations,
-    term_list_array,
-    timestamp_array,
     to_numpy,
     to_packed_vectors,
-    to_python_values,
     to_string_column,
-    to_term_lists,
     to_terms_and_offsets,
-    to_vectors,
-    typed_arrays,
-    vector_array,
-    vector_type,
 )
 from pipeline.store.lancedb.sharded_table import ShardedTable
+from pipeline.store.tables.table_columns import TableColumns, index_columns, plain_columns
 from pipeline.store.tables.table_pagination import Page, PageQuery, read_page
 
 ChunkSort = Literal["createdAt", "updatedAt", "position"]
 
 _SORT_COLUMNS = {"createdAt": "created_at", "updatedAt": "created_at", "position": "position"}
-_NOT_NULL_STRING_COLUMNS = ("id", "incarnation", "document", "text", "type")
-_INTEGER_COLUMNS = ("position", "start", "end", "seq")
-_NULLABLE_STRING_COLUMNS = ("heading", "page")
-_SCALAR_COLUMNS = (*_NOT_NULL_STRING_COLUMNS, *_NULLABLE_STRING_COLUMNS, *_INTEGER_COLUMNS, "created_at")
 _MAX_DOCUMENTS_IN_FILTER = 100
 """Up to this many documents are part of the SQL condition; more are filtered afterwards."""
 
 
-@cache
-def schema(dimensions: int) -> pa.Schema:
-    return pa.schema(
-        [
-            *(pa.field(name, pa.string(), nullable=False) for name in _NOT_NULL_STRING_COLUMNS),
-            *(pa.field(name, pa.string()) for name in _NULLABLE_STRING_COLUMNS),
-            *(pa.field(name, pa.int64(), nullable=False) for name in _INTEGER_COLUMNS),
-            pa.field("created_at", TIMESTAMP, nullable=False),
-            pa.field("vector", vector_type(dimensions), nullable=False),
-            pa.field("terms", TERM_LIST, nullable=False),
-        ]
-    )
-
-
 def codec(dimensions: int) -> RowCodec[ChunkRow]:
-
-    def encode(rows: Sequence[ChunkRow]) -> pa.Table:
-        arrays = [
-            *typed_arrays(
-                pa.string(),
-                (map(attrgetter(name), rows) for name in (*_NOT_NULL_STRING_COLUMNS, *_NULLABLE_STRING_COLUMNS)),
-            ),
-            *typed_arrays(pa.int64(), (map(attrgetter(name), rows) for name in _INTEGER_COLUMNS)),
-            timestamp_array(row.created_at for row in rows),
-            vector_array([row.vector for row in rows], dimensions),
-            term_list_array([row.terms for row in rows]),
-        ]
-        return pa.table(arrays, schema=schema(dimensions))
-
+    columns = TableColumns(
+        [
+            *plain_columns(pa.string(), "id", "incarnation", "document", "text", "type"),
+            *plain_columns(pa.string(), "heading", "page", nullable=True),
+            *plain_columns(pa.int64(), "position", "start", "end", "seq"),
+            *plain_columns(TIMESTAMP, "created_at"),
+            *index_columns(dimensions),
+        ],
+        ChunkRow,
+    )
     return RowCodec(
         table="chunks",
-        schema=schema(dimensions),
+        schema=columns.schema,
         entity_key_column="document",
         id_column="id",
         entity_key_of=attrgetter("document"),
         id_of=attrgetter("id"),
         incarnation_of=attrgetter("incarnation"),
-        encode=encode,
-        decode=decode,
+        encode=columns.encode,
+        decode=columns.decode,
         size_bytes=lambda row: len(row.text) + row.vector.nbytes + row.terms.nbytes + 256,
         sort_key=attrgetter("position"),
         row_cache_bytes=4 * 1024 * 1024,
     )
-
-
-def decode(table: pa.Table) -> list[ChunkRow]:
-    columns = zip(*(to_python_values(table, name) for name in _SCALAR_COLUMNS), strict=True)
-    return [
-        ChunkRow(**dict(zip(_SCALAR_COLUMNS, values, strict=True)), vector=vector, terms=term)
-        for values, vector, term in zip(columns, to_vectors(table), to_term_lists(table), strict=True)
-    ]
 
 
 class ShardedChunkTable(ShardedTable[ChunkRow]):

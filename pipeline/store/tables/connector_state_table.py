@@ -7,7 +7,7 @@ whole source again and finds every document under its id.
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -17,10 +17,11 @@ import lancedb
 import pyarrow as pa
 from lancedb import AsyncConnection
 
-from pipeline.store.lancedb.row_codec import RowCodec, in_condition, sql_literal, string_array, to_python_values
+from pipeline.store.lancedb.row_codec import RowCodec, in_condition, sql_literal
 from pipeline.store.lancedb.table_access import open_if_exists
 from pipeline.store.lancedb.table_directory import TableDirectory, ensure_local_folder
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
+from pipeline.store.tables.table_columns import Column, keyed_codec, plain_columns
 
 CONNECTORS_FOLDER = "connectors"
 _PAGE_ROWS = 2000
@@ -50,45 +51,14 @@ class ConnectorStateRow:
         return f"{self.kind}/{self.id}"
 
 
-_SCHEMA = pa.schema(
-    [
-        pa.field("incarnation", pa.string(), nullable=False),
-        pa.field("key", pa.string(), nullable=False),
-        pa.field("kind", pa.string()),
-        pa.field("id", pa.string()),
-        pa.field("version", pa.string()),
-        pa.field("value", pa.string()),
-        pa.field("last_listing", pa.int64()),
-    ]
-)
-_COLUMN_NAMES = ("kind", "id", "version", "value", "last_listing")
-
-
-def _encode(rows: Sequence[ConnectorStateRow]) -> pa.Table:
-    texts = [string_array(getattr(row, name) for row in rows) for name in _COLUMN_NAMES[:-1]]
-    arrays = [string_array("" for _ in rows), string_array(row.key for row in rows), *texts]
-    return pa.table([*arrays, pa.array([row.last_listing for row in rows], pa.int64())], schema=_SCHEMA)
-
-
-def _decode(table: pa.Table) -> list[ConnectorStateRow]:
-    columns = [to_python_values(table, name) for name in _COLUMN_NAMES]
-    return [ConnectorStateRow(*values) for values in zip(*columns, strict=True)]
-
-
 def _codec(table: str) -> RowCodec[ConnectorStateRow]:
-    return RowCodec(
-        table=table,
-        schema=_SCHEMA,
-        entity_key_column="key",
-        id_column="key",
-        entity_key_of=lambda row: row.key,
-        id_of=lambda row: row.key,
-        incarnation_of=lambda _: "",
-        encode=_encode,
-        decode=_decode,
-        size_bytes=lambda row: 256 + len(row.id) + len(row.value),
-        sort_key=lambda row: row.key,
-    )
+    columns = [
+        Column("key", pa.string(), is_derived=True),
+        *plain_columns(pa.string(), "kind", "id", "version", "value"),
+        *plain_columns(pa.int64(), "last_listing"),
+    ]
+    codec = keyed_codec(table, "key", columns, ConnectorStateRow)
+    return replace(codec, size_bytes=lambda row: 256 + len(row.id) + len(row.value))
 
 
 class ConnectorStateTable:
@@ -123,7 +93,7 @@ class ConnectorStateTable:
         if not_in_listing is not None:
             condition += f" AND last_listing < {not_in_listing}"
         keys = await self._lance_table.scan(condition, ["key"])
-        ordered = await asyncio.to_thread(lambda: sorted(to_python_values(keys, "key")))
+        ordered = await asyncio.to_thread(lambda: sorted(keys.column("key").to_pylist()))
         bounds = [*range(0, len(ordered), _PAGE_ROWS), len(ordered)]
         for start, end in pairwise(bounds):
             found = await self._lance_table.get_rows(ordered[start:end])

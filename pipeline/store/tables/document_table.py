@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from functools import cache
+from functools import partial
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -21,9 +21,7 @@ from pipeline.store.lancedb.row_codec import (
     sql_literal,
     string_list_array,
     to_numpy,
-    to_python_values,
     to_string_column,
-    typed_arrays,
 )
 from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.tables.json_values import (
@@ -35,7 +33,9 @@ from pipeline.store.tables.json_values import (
 )
 from pipeline.store.tables.metadata_filter_sql import filter_to_sql
 from pipeline.store.tables.metadata_index_terms import filter_tokens, filter_values
+from pipeline.store.tables.table_columns import Column, TableColumns, parsed_column, plain_columns
 from pipeline.store.tables.table_pagination import Page, PageQuery, read_page
+from schemas.base import Metadata
 from schemas.events import Content, Upload
 from schemas.filters import FilterExpression, matches
 from schemas.ids import document_key
@@ -43,101 +43,85 @@ from schemas.ids import document_key
 DocumentSort = Literal["createdAt", "updatedAt"]
 
 _SORT_COLUMNS = {"createdAt": "created_at", "updatedAt": "updated_at"}
-_STRING_COLUMNS = (
-    "key", "incarnation", "id", "status", "error", "extraction_error", "title", "type", "summary", "url", "text",
-    "supporting_context", "date", "task_type", "extraction_mode",
-)  # fmt: skip
-_INTEGER_COLUMNS = ("seq", "content_seq", "text_seq")
-_TIMESTAMP_COLUMNS = ("created_at", "updated_at")
-_NOT_NULL_COLUMNS = frozenset({"key", "incarnation", "id", "status", "type", "task_type", "extraction_mode"})
-_JSON_ENCODERS: dict[str, Callable[[DocumentRow], str | None]] = {
-    "source": lambda row: _TEXT_ITSELF if _is_text_itself(row) else model_json(row.source),
-    "upload": lambda row: model_json(row.upload),
-    "metadata": lambda row: metadata_json(row.metadata),
-    "group_metadata": lambda row: None if row.group_metadata is None else json.dumps(row.group_metadata),
-    "recent": lambda row: recent_submissions_json(row.recent),
-}
 _TEXT_ITSELF = "text"
 """Stands for content that is the text of its document, as a plain text is; no JSON begins like this."""
 _FILTER_COLUMNS = ("filter_tokens", "filter_values")
 _TEXT_COLUMNS = ("text", "source", "recent")
-_SEARCH_COLUMNS = ["key", "id", "title", "type", "summary", "metadata", "date", *_TIMESTAMP_COLUMNS]
+_SEARCH_COLUMNS = ["key", "id", "title", "type", "summary", "metadata", "date", "created_at", "updated_at"]
 
 
-@cache
-def schema() -> pa.Schema:
-    return pa.schema(
-        [
-            *(pa.field(name, pa.string(), nullable=name not in _NOT_NULL_COLUMNS) for name in _STRING_COLUMNS),
-            *(pa.field(name, pa.int64(), nullable=False) for name in _INTEGER_COLUMNS),
-            *(pa.field(name, TIMESTAMP, nullable=False) for name in _TIMESTAMP_COLUMNS),
-            pa.field("extraction_pending", pa.bool_(), nullable=False),
-            *(pa.field(name, pa.string()) for name in _JSON_ENCODERS),
-            pa.field("filter_tokens", pa.list_(pa.string())),
-            pa.field("filter_values", pa.json_()),
-        ]
-    )
+def _source_text(row: DocumentRow) -> str | None:
+    is_text_itself = row.source is not None and row.source.text is not None and row.source.text == row.text
+    return _TEXT_ITSELF if is_text_itself else model_json(row.source)
 
 
-def encode(rows: Sequence[DocumentRow]) -> pa.Table:
-    getters: list[Callable[[DocumentRow], str | None]] = [*map(attrgetter, _STRING_COLUMNS), *_JSON_ENCODERS.values()]
-    texts = typed_arrays(pa.string(), (map(getter, rows) for getter in getters))
-    arrays = [
-        *texts[: len(_STRING_COLUMNS)],
-        *typed_arrays(pa.int64(), (map(attrgetter(name), rows) for name in _INTEGER_COLUMNS)),
-        *typed_arrays(TIMESTAMP, (map(attrgetter(name), rows) for name in _TIMESTAMP_COLUMNS)),
-        pa.array([row.extraction_pending for row in rows], pa.bool_()),
-        *texts[len(_STRING_COLUMNS) :],
-        string_list_array(filter_tokens(row.metadata) for row in rows),
-        json_array(filter_values(row.metadata) for row in rows),
-    ]
-    return pa.table(arrays, schema=schema())
-
-
-def decode(table: pa.Table) -> list[DocumentRow]:
-    """Decode Arrow to rows; text and source may be missing."""
-    scalar_columns = (*_STRING_COLUMNS, *_INTEGER_COLUMNS, *_TIMESTAMP_COLUMNS, "extraction_pending")
-    columns = zip(*(to_python_values(table, name) for name in scalar_columns), strict=True)
-    nested = zip(*(to_python_values(table, name) for name in _JSON_ENCODERS), strict=True)
-    return [
-        _to_row(dict(zip(scalar_columns, values, strict=True)), dict(zip(_JSON_ENCODERS, texts, strict=True)))
-        for values, texts in zip(columns, nested, strict=True)
-    ]
-
-
-def _is_text_itself(row: DocumentRow) -> bool:
-    return row.source is not None and row.source.text is not None and row.source.text == row.text
-
-
-def _to_row(values: dict[str, Any], texts: dict[str, str | None]) -> DocumentRow:
-    group = texts["group_metadata"]
-    return DocumentRow(
-        **values,
-        source=Content(text=values["text"])
-        if texts["source"] == _TEXT_ITSELF
-        else parse_model(Content, texts["source"]),
-        upload=parse_model(Upload, texts["upload"]),
-        metadata=parse_metadata(texts["metadata"]),
-        group_metadata=None if group is None else parse_metadata(group),
-        recent=parse_recent_submissions(texts["recent"]),
-    )
+def _to_row(source: str | None, text: str | None, **values: Any) -> DocumentRow:
+    content = Content(text=text) if source == _TEXT_ITSELF else parse_model(Content, source)
+    return DocumentRow(source=content, text=text, **values)
 
 
 def codec() -> RowCodec[DocumentRow]:
+    columns = TableColumns(
+        [
+            *plain_columns(pa.string(), "key", "incarnation", "id", "status"),
+            *plain_columns(pa.string(), "error", "extraction_error", "title", nullable=True),
+            *plain_columns(pa.string(), "type"),
+            *plain_columns(pa.string(), "summary", "url", "text", "supporting_context", "date", nullable=True),
+            *plain_columns(pa.string(), "task_type", "extraction_mode"),
+            *plain_columns(pa.int64(), "seq", "content_seq", "text_seq"),
+            *plain_columns(TIMESTAMP, "created_at", "updated_at"),
+            *plain_columns(pa.bool_(), "extraction_pending"),
+            Column("source", pa.string(), nullable=True, get=_source_text),
+            parsed_column("upload", lambda row: model_json(row.upload), partial(parse_model, Upload), None),
+            parsed_column("metadata", lambda row: metadata_json(row.metadata), parse_metadata, {}),
+            parsed_column("group_metadata", _group_json, _parse_group, None),
+            parsed_column(
+                "recent",
+                lambda row: recent_submissions_json(row.recent),
+                parse_recent_submissions,
+                parse_recent_submissions(None),
+            ),
+            Column(
+                "filter_tokens",
+                pa.list_(pa.string()),
+                nullable=True,
+                get=lambda row: filter_tokens(row.metadata),
+                to_array=string_list_array,
+                is_derived=True,
+            ),
+            Column(
+                "filter_values",
+                pa.json_(),
+                nullable=True,
+                get=lambda row: filter_values(row.metadata),
+                to_array=json_array,
+                is_derived=True,
+            ),
+        ],
+        _to_row,
+    )
     return RowCodec(
         table="documents",
-        schema=schema(),
+        schema=columns.schema,
         entity_key_column="key",
         id_column="key",
         entity_key_of=attrgetter("key"),
         id_of=attrgetter("key"),
         incarnation_of=attrgetter("incarnation"),
-        encode=encode,
-        decode=decode,
+        encode=columns.encode,
+        decode=columns.decode,
         size_bytes=lambda row: len(row.text or "") + len((row.source and row.source.text) or "") + 512,
         sort_key=attrgetter("key"),
         row_cache_bytes=8 * 1024 * 1024,
     )
+
+
+def _group_json(row: DocumentRow) -> str | None:
+    return None if row.group_metadata is None else json.dumps(row.group_metadata)
+
+
+def _parse_group(text: str | None) -> Metadata | None:
+    return None if text is None else parse_metadata(text)
 
 
 class ShardedDocumentTable(ShardedTable[DocumentRow]):
@@ -178,7 +162,7 @@ class ShardedDocumentTable(ShardedTable[DocumentRow]):
     async def columns(self, incarnations: Sequence[str]) -> DocumentColumns:
         """Read every document of these incarnations as columns, without texts."""
         snapshot, stored = await self.scan(incarnations, in_incarnations(incarnations), _SEARCH_COLUMNS)
-        fresh = encode(self.unflushed_rows(snapshot, incarnations)).select(_SEARCH_COLUMNS)
+        fresh = self.codec.encode(self.unflushed_rows(snapshot, incarnations)).select(_SEARCH_COLUMNS)
         return _to_columns(pa.concat_tables([stored, fresh]))
 
     async def matching_keys(
@@ -245,7 +229,7 @@ class ShardedDocumentTable(ShardedTable[DocumentRow]):
         return sorted(rows, key=attrgetter("updated_at"), reverse=True)[:limit]
 
     def _columns_without(self, *hidden: str) -> list[str]:
-        return [name for name in self.codec.schema.names if name not in {*_FILTER_COLUMNS, *hidden}]
+        return [name for name in self.codec.schema.names if name not in {"filter_tokens", "filter_values", *hidden}]
 
     async def page(
         self,

@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from itertools import repeat
 from operator import attrgetter
 from typing import Literal
 
@@ -14,44 +12,33 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.columns import fingerprints, incarnation_hash, memory_columns, parse_relations, relations_json
-from pipeline.rows import MemoryColumns, MemoryRow, Terms, Vector
+from pipeline.rows import MemoryColumns, MemoryRow
 from pipeline.store.lancedb.row_codec import (
-    TERM_LIST,
     TIMESTAMP,
     RowCodec,
     combine_chunks,
     in_condition,
-    string_array,
-    string_list_array,
-    term_list_array,
     to_joined_strings,
     to_numpy,
     to_packed_vectors,
-    to_python_values,
     to_string_column,
-    to_term_lists,
     to_terms_and_offsets,
-    to_vectors,
-    typed_arrays,
-    vector_array,
-    vector_type,
 )
 from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.tables.json_values import parse_provenance, provenance_json
+from pipeline.store.tables.table_columns import (
+    TableColumns,
+    index_columns,
+    parsed_column,
+    plain_columns,
+    text_list_column,
+)
 from pipeline.store.tables.table_pagination import Page, PageQuery, read_page
 
 MemorySort = Literal["createdAt", "updatedAt"]
 
 _SORT_COLUMNS = {"createdAt": "created_at", "updatedAt": "updated_at"}
 _LARGE_COLUMNS = frozenset({"vector", "terms"})
-_NOT_NULL_STRING_COLUMNS = ("id", "incarnation", "text")
-_STRING_COLUMNS = (*_NOT_NULL_STRING_COLUMNS, "forget_reason", "date")
-_INTEGER_COLUMNS = ("seq", "version", "start", "end")
-_BOOLEAN_COLUMNS = ("is_static", "is_inference", "is_latest", "in_profile")
-_FLOAT_COLUMNS = ("worth",)
-_TIMESTAMP_COLUMNS = ("created_at", "updated_at", "forgotten_at", "expires_at")
-_SCALAR_COLUMNS = (*_STRING_COLUMNS, *_INTEGER_COLUMNS, *_BOOLEAN_COLUMNS, *_FLOAT_COLUMNS, *_TIMESTAMP_COLUMNS)
-_NULLABLE_COLUMNS = frozenset({"start", "end", "forgotten_at", "expires_at"})
 _ACTIVE_FILTER = "is_latest AND forgotten_at IS NULL"
 _EXPIRING_FILTER = "expires_at IS NOT NULL AND forgotten_at IS NULL"
 _COMPARISON_COLUMNS = (
@@ -60,62 +47,42 @@ _COMPARISON_COLUMNS = (
 )  # fmt: skip
 """Columns read when memories are found by key: each takes about 5 % of that time."""
 _MAX_DOCUMENTS_IN_FILTER = 100
-_COLUMN_DEFAULTS = {
+_DEFAULTS = {
     "seq": 0, "version": 1, "created_at": datetime.min.replace(tzinfo=UTC), "worth": 0.0, "in_profile": True,
 }  # fmt: skip
 """Values for columns that were not read and cannot be None."""
-_NO_VECTOR: Vector = np.zeros(0, np.float32)
-_NO_TERMS: Terms = np.zeros(0, np.uint32)
-
-
-@cache
-def schema(dimensions: int) -> pa.Schema:
-    return pa.schema(
-        [
-            *(pa.field(name, pa.string(), nullable=name not in _NOT_NULL_STRING_COLUMNS) for name in _STRING_COLUMNS),
-            *(pa.field(name, pa.int64(), nullable=name in _NULLABLE_COLUMNS) for name in _INTEGER_COLUMNS),
-            *(pa.field(name, pa.bool_(), nullable=False) for name in _BOOLEAN_COLUMNS),
-            *(pa.field(name, pa.float32(), nullable=False) for name in _FLOAT_COLUMNS),
-            *(pa.field(name, TIMESTAMP, nullable=name in _NULLABLE_COLUMNS) for name in _TIMESTAMP_COLUMNS),
-            pa.field("sources", pa.list_(pa.string()), nullable=False),
-            pa.field("relations", pa.string()),
-            pa.field("provenance", pa.string()),
-            pa.field("comparison_keys", pa.list_(pa.string()), nullable=False),
-            pa.field("vector", vector_type(dimensions), nullable=False),
-            pa.field("terms", TERM_LIST, nullable=False),
-        ]
-    )
 
 
 def codec(dimensions: int) -> RowCodec[MemoryRow]:
     """Codec of memory rows. Only active memories are counted."""
-
-    def encode(rows: Sequence[MemoryRow]) -> pa.Table:
-        arrays = [
-            *typed_arrays(pa.string(), (map(attrgetter(name), rows) for name in _STRING_COLUMNS)),
-            *typed_arrays(pa.int64(), (map(attrgetter(name), rows) for name in _INTEGER_COLUMNS)),
-            *typed_arrays(pa.bool_(), (map(attrgetter(name), rows) for name in _BOOLEAN_COLUMNS)),
-            *typed_arrays(pa.float32(), (map(attrgetter(name), rows) for name in _FLOAT_COLUMNS)),
-            *typed_arrays(TIMESTAMP, (map(attrgetter(name), rows) for name in _TIMESTAMP_COLUMNS)),
-            string_list_array(row.sources for row in rows),
-            string_array(relations_json(row.relations) for row in rows),
-            string_array(provenance_json(row.provenance) for row in rows),
-            string_list_array(row.comparison_keys for row in rows),
-            vector_array([row.vector for row in rows], dimensions),
-            term_list_array([row.terms for row in rows]),
-        ]
-        return pa.table(arrays, schema=schema(dimensions))
-
+    columns = TableColumns(
+        [
+            *plain_columns(pa.string(), "id", "incarnation", "text"),
+            *plain_columns(pa.string(), "forget_reason", "date", nullable=True),
+            *plain_columns(pa.int64(), "seq", "version", defaults=_DEFAULTS),
+            *plain_columns(pa.int64(), "start", "end", nullable=True),
+            *plain_columns(pa.bool_(), "is_static", "is_inference", "is_latest", "in_profile", defaults=_DEFAULTS),
+            *plain_columns(pa.float32(), "worth", defaults=_DEFAULTS),
+            *plain_columns(TIMESTAMP, "created_at", "updated_at", defaults=_DEFAULTS),
+            *plain_columns(TIMESTAMP, "forgotten_at", "expires_at", nullable=True),
+            text_list_column("sources"),
+            parsed_column("relations", lambda row: relations_json(row.relations), parse_relations, ()),
+            parsed_column("provenance", lambda row: provenance_json(row.provenance), parse_provenance, ()),
+            text_list_column("comparison_keys"),
+            *index_columns(dimensions),
+        ],
+        MemoryRow,
+    )
     return RowCodec(
         table="memories",
-        schema=schema(dimensions),
+        schema=columns.schema,
         entity_key_column="id",
         id_column="id",
         entity_key_of=attrgetter("id"),
         id_of=attrgetter("id"),
         incarnation_of=attrgetter("incarnation"),
-        encode=encode,
-        decode=decode,
+        encode=columns.encode,
+        decode=columns.decode,
         size_bytes=lambda row: len(row.text) + row.vector.nbytes + row.terms.nbytes + 512,
         sort_key=attrgetter("id"),
         row_cache_bytes=2 * 1024 * 1024,
@@ -136,33 +103,6 @@ def _source_key(document: str) -> str:
 
 def _incarnation_key(incarnation: str, key: str) -> str:
     return f"{incarnation} {key}"
-
-
-def decode(table: pa.Table) -> list[MemoryRow]:
-    """Decode Arrow to rows; columns that were not read get defaults."""
-    read = frozenset(table.column_names)
-    columns = zip(*(to_python_values(table, name, _COLUMN_DEFAULTS.get(name)) for name in _SCALAR_COLUMNS), strict=True)
-    nested = zip(
-        to_python_values(table, "sources"),
-        to_python_values(table, "relations"),
-        to_python_values(table, "provenance"),
-        to_python_values(table, "comparison_keys"),
-        to_vectors(table) if "vector" in read else repeat(_NO_VECTOR, table.num_rows),
-        to_term_lists(table) if "terms" in read else repeat(_NO_TERMS, table.num_rows),
-        strict=True,
-    )
-    return [
-        MemoryRow(
-            **dict(zip(_SCALAR_COLUMNS, values, strict=True)),
-            sources=tuple(sources),
-            relations=parse_relations(relations),
-            provenance=parse_provenance(statements),
-            comparison_keys=tuple(keys or ()),
-            vector=vector,
-            terms=term,
-        )
-        for values, (sources, relations, statements, keys, vector, term) in zip(columns, nested, strict=True)
-    ]
 
 
 class ShardedMemoryTable(ShardedTable[MemoryRow]):
