@@ -13,7 +13,7 @@ from pipeline import ports
 from pipeline.bus.bus_factory import open_bus
 from pipeline.bus.port import Bus
 from pipeline.bus.sealing.sealed_records import DESTROYED
-from pipeline.models import open_embedder, open_language_model, open_query_rewriter, open_reranker
+from pipeline.models import open_embedder, open_language_model, open_reranker
 from pipeline.models.instrumented_embedder import instrument_embedder
 from pipeline.models.media_endpoint import MediaEndpoint
 from pipeline.models.vector_cache import VectorCache, cache_embedder
@@ -214,7 +214,11 @@ def _open_query_rewriter(
 ) -> ports.QueryRewriter | None:
     # One of its own: a search must not wait behind questions about documents.
     model = _closing(stack, open_language_model(settings))
-    return None if model is None else _closing(stack, open_query_rewriter(model, bus, clock))
+    if model is None:
+        return None
+    from pipeline.models.llm_query_rewriter import LLMQueryRewriter  # noqa: PLC0415 - only where a model is configured
+
+    return _closing(stack, LLMQueryRewriter(model, bus, clock))
 
 
 def _open_parser_and_fetcher(settings: Settings, stack: AsyncExitStack) -> tuple[FileParser, HttpFetcher]:

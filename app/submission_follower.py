@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
-from pipeline.bus.port import Bus, Follower
+from pipeline.bus.port import Bus
+from pipeline.bus.topic_follower import TopicFollower
 from pipeline.errors import FollowerClosedError, OutageError, RetryableError
 from pipeline.ports import Position, Tombstones
 from pipeline.projection import apply_submission
@@ -50,7 +51,7 @@ class SubmissionFollower:
         self._extract = extract
         self._show = show
         self._drop_handled = drop_handled
-        self._follower: Follower | None = None
+        self._follower: TopicFollower[DocumentSubmitted] | None = None
         self._cleanup: asyncio.Task[None] | None = None
         self._exit_stack = AsyncExitStack()
         self._start_lock = asyncio.Lock()

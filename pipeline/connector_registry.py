@@ -1,6 +1,6 @@
 """Registry of connectors: reads, changes and run requests of the API, the scheduler and the webhooks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import uuid4
@@ -11,6 +11,16 @@ from pipeline.rows import SyncRunsRow
 from pipeline.runtime.settings_lock import SettingsLock
 from schemas import events
 from schemas.topics import CONNECTORS_SYNCED, CONNECTORS_TRIGGERED
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorCapabilities:
+    """Offers of a provider; `selectable_kinds`: of items, empty if it has no selection."""
+
+    selectable_kinds: Sequence[str]
+    supports_webhooks: bool
+    requires_authorization: bool
+    """A user has to authorize it first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 
-from pipeline.bus.port import Bus, Follower
+from pipeline.bus.port import Bus
+from pipeline.bus.topic_follower import TopicFollower
 from pipeline.stage import Record
 from schemas.events import QuestionChanged, QuestionRecorded, QuestionReported
 from schemas.topics import QUESTIONS_RECORDED
@@ -14,7 +15,7 @@ class QuestionRegistry:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._follower: Follower | None = None
+        self._follower: TopicFollower[QuestionRecorded] | None = None
         self._questions: dict[str, QuestionChanged] = {}
         self._reports: dict[str, QuestionReported] = {}
 

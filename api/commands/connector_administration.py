@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Literal
 
+from api.commands.connector_management import connector_not_found, require_connector_service, start_run
 from api.dependencies.app_state import AppState
 from api.dependencies.service_interfaces import ConnectorService
-from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError, ServiceUnavailableError
+from api.errors.http_errors import BadRequestError, ConflictError, ServiceUnavailableError
 from pipeline.rows import SyncRunsRow
 from schemas.base import format_optional_timestamp
 from schemas.events import ConnectorChanged, SyncReported
@@ -35,10 +36,7 @@ async def sync(state: AppState, id: str, *, full: bool) -> bodies.ConnectorStatu
     connectors, row = _require_connector(state, id)
     if row.status != "active":
         raise ConflictError("The connector is not active", f"The connector is {row.status}.")
-    async with connectors.registry.locks.acquire(f"connector-ask/{row.id}"):
-        if (await connectors.registry.load_runs(row.id)).active_run is not None:
-            raise ConflictError("A sync is running already", f"connector: {row.id}")
-        await connectors.registry.request_sync(row, "manual", full=full)
+    await start_run(connectors, row, full=full)
     return await _connector_status(connectors, row)
 
 
@@ -119,12 +117,11 @@ async def rotate_credentials(state: AppState) -> bodies.CredentialRotationRespon
 
 
 def _require_connector(state: AppState, id: str) -> tuple[ConnectorService, ConnectorChanged]:  # noqa: A002
-    if state.connectors is None:
-        raise ServiceUnavailableError("Not available on this deployment", "It has no connectors.")
-    row = state.connectors.registry.find_active(id)
+    connectors = require_connector_service(state)
+    row = connectors.registry.find_active(id)
     if row is None:
-        raise NotFoundError("Connector not found", f"There is no connector {id[:100]!r}.")
-    return state.connectors, row
+        raise connector_not_found(id)
+    return connectors, row
 
 
 async def _connector_status(connectors: ConnectorService, row: ConnectorChanged) -> bodies.ConnectorStatus:

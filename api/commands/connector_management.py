@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 from api.commands.namespace_settings import get_or_create_namespace
 from api.dependencies.app_state import AppState
 from api.dependencies.idempotency import resource_id, reused_key
-from api.dependencies.service_interfaces import ConnectorCapabilities, ConnectorService
+from api.dependencies.service_interfaces import ConnectorService
 from api.errors import http_errors
 from api.policies.api_keys import Principal
 from api.presenters.connector_presenter import connector_created_response, connector_response
+from pipeline.connector_registry import ConnectorCapabilities
 from schemas.base import format_timestamp
 from schemas.events import ConnectorChanged, SelectedItem
 from schemas.http.pagination import Pagination, paginate
@@ -149,7 +150,7 @@ async def update(state: AppState, namespace: str, id: str, body: bodies.Connecto
 
     after = await connectors.registry.modify(row.id, change)
     if after is None:
-        raise _connector_not_found(id)
+        raise connector_not_found(id)
     if after.selection_revision != row.selection_revision and after.status == "active":
         await connectors.registry.request_sync(after, "manual")
     return await _connector_response(state, after)
@@ -161,10 +162,15 @@ async def sync(state: AppState, namespace: str, id: str) -> None:  # noqa: A002 
     if row.status == "pending":
         raise http_errors.ConflictError("Not authorized yet", "Follow the connector's authorization link first.")
     _require_capabilities(state, row.provider)
+    await start_run(connectors, row)
+
+
+async def start_run(connectors: ConnectorService, row: ConnectorChanged, *, full: bool = False) -> None:
+    """Request a run; ConflictError while one is running."""
     async with connectors.registry.locks.acquire(f"connector-ask/{row.id}"):
         if (await connectors.registry.load_runs(row.id)).active_run is not None:
             raise http_errors.ConflictError("A sync is running already", f"connector: {row.id}")
-        await connectors.registry.request_sync(row, "manual")
+        await connectors.registry.request_sync(row, "manual", full=full)
 
 
 async def delete(state: AppState, namespace: str, id: str, *, documents: bool) -> None:  # noqa: A002
@@ -208,7 +214,7 @@ async def _picker_link(
 async def _connector_response(
     state: AppState, row: ConnectorChanged, *, syncs: bool = False
 ) -> bodies.ConnectorResponse:
-    connectors = _require_connector_service(state)
+    connectors = require_connector_service(state)
     owner = state.catalog.namespace_of(row.incarnation)
     runs = await connectors.registry.load_runs(row.id)
     name = None if owner is None else owner.name
@@ -226,21 +232,21 @@ def _require_capabilities(state: AppState, provider: str) -> tuple[ConnectorServ
 
 def _require_connector(state: AppState, namespace: str, id: str) -> tuple[ConnectorService, ConnectorChanged]:  # noqa: A002
     if state.connectors is None:
-        raise _connector_not_found(id)
+        raise connector_not_found(id)
     row = state.connectors.registry.find_active(id)
     owner = None if row is None else state.catalog.namespace_of(row.incarnation)
     if row is None or owner is None or owner.name != namespace:
-        raise _connector_not_found(id)
+        raise connector_not_found(id)
     return state.connectors, row
 
 
-def _require_connector_service(state: AppState) -> ConnectorService:
+def require_connector_service(state: AppState) -> ConnectorService:
     if state.connectors is None:
         raise http_errors.ServiceUnavailableError("Not available on this deployment", "It has no connectors.")
     return state.connectors
 
 
-def _connector_not_found(id: str) -> http_errors.NotFoundError:  # noqa: A002 - the contract's word
+def connector_not_found(id: str) -> http_errors.NotFoundError:  # noqa: A002 - the contract's word
     return http_errors.NotFoundError("Connector not found", f"There is no connector {id[:100]!r}.")
 
 

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Literal, Protocol
 
-from pipeline.connector_registry import ConnectorRegistry
+from pipeline.connector_registry import ConnectorCapabilities, ConnectorRegistry
 from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport
 from pipeline.question_registry import QuestionRegistry
 from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
@@ -129,19 +129,6 @@ class ErasureService(Protocol):
 
     async def erase_now(self, delete: Callable[[], Awaitable[object]] | None = None) -> ErasureReport:
         """Delete something, then erase everything that was deleted; ReplayError while a replay runs."""
-
-
-class ConnectorCapabilities(Protocol):
-    @property
-    def selectable_kinds(self) -> Sequence[str]:
-        """Kinds of selectable items; empty when the provider has no selection."""
-
-    @property
-    def supports_webhooks(self) -> bool: ...
-
-    @property
-    def requires_authorization(self) -> bool:
-        """Return whether a user has to authorize it first."""
 
 
 class ConnectorService(Protocol):

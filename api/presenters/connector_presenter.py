@@ -1,6 +1,6 @@
 """Response bodies of connectors and their runs."""
 
-from api.dependencies.service_interfaces import ConnectorCapabilities
+from pipeline.connector_registry import ConnectorCapabilities
 from pipeline.rows import SyncRunsRow
 from schemas.base import format_optional_timestamp, format_timestamp
 from schemas.events import ConnectorChanged, SyncItemFailure, SyncReported

@@ -101,7 +101,7 @@ def chunk_response(row: ChunkRow, source: DocumentRow) -> ChunkResponse:
             **page_metadata(source.type, row.page),
             **source.metadata,
         },
-        system=ChunkSystem(created_at=format_timestamp(row.created_at)),
+        system=ChunkSystem.model_validate(row),
     )
 
 

@@ -1,6 +1,6 @@
 """Operations on accounts behind the API: capabilities, authorization and picker links, key rotation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -10,19 +10,12 @@ from urllib.parse import urlencode
 
 from connectors.accounts.connection_check import config_fault, connection_fault, credential_fault
 from connectors.accounts.connection_factory import ConnectionFactory
-from pipeline.connector_registry import ConnectorRegistry
+from pipeline.connector_registry import ConnectorCapabilities, ConnectorRegistry
 from schemas.events import ConnectorChanged
 from schemas.http.v5.connector_bodies import ADDRESS_FIELDS
 
 PICKER_LINK_LIFETIME: Final = timedelta(hours=1)
 PICKER_PATH: Final = "/picker"
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectorCapabilities:
-    selectable_kinds: Sequence[str]
-    supports_webhooks: bool
-    requires_authorization: bool
 
 
 @dataclass(frozen=True, slots=True)

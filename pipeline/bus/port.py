@@ -1,34 +1,20 @@
 """Interface of the event bus. The embedded log and Kafka implement it and pass one contract suite."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord
+from pipeline.bus.topic_follower import RecordHandler, TopicFollower
 from pipeline.ports import ContentKeys, Position
-from pipeline.stage import Record, Stage
+from pipeline.stage import Stage
 from schemas.base import Event
 from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
 TopicPartition = tuple[str, int]
 """Topic name and partition number."""
-RecordHandler = Callable[[Sequence[Record[E]]], Awaitable[None]]
-"""Callback for followed records of a partition, in order; a record may come again after a restart."""
-
-
-class Follower(Protocol):
-    """A topic that is being followed."""
-
-    async def catch_up(self, answer_seconds: float | None = None) -> None:
-        """Wait until the callback has handled every record published before this call.
-
-        OutageError if the log does not answer within these seconds (None: within its own limit).
-        """
-
-    async def wait_for(self, next_offsets: Mapping[int, int]) -> None:
-        """Wait until the callback has handled every record before these offsets (by partition)."""
 
 
 class ErasableLog(Protocol):
@@ -117,7 +103,7 @@ class Bus(Protocol):
 
     def follow(
         self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int] | None = None
-    ) -> AbstractAsyncContextManager[Follower]:
+    ) -> AbstractAsyncContextManager[TopicFollower[E]]:
         """Pass the records of the topic, from its start and as published later, to `handle`.
 
         `start`: the first offset of each partition that does not begin at its start. Follows without a

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pipeline.ports import Clock, Embedder, LanguageModel, Publisher
+from pipeline.ports import Embedder
 from pipeline.rows import Vector
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from pipeline.models.chat_completions import ChatCompletionsModel
-    from pipeline.models.llm_query_rewriter import LLMQueryRewriter
     from pipeline.models.rerank_endpoint import RerankEndpoint
 
 EmbedderKind = Literal["e5", "e5-encoder", "wordllama", "openai", "none"]
@@ -89,13 +88,6 @@ def open_language_model(settings: Settings) -> "ChatCompletionsModel | None":
         max_output_tokens=settings.llm_output_tokens,
         max_concurrency=settings.llm_concurrency,
     )
-
-
-def open_query_rewriter(model: LanguageModel, publisher: Publisher, clock: Clock) -> "LLMQueryRewriter":
-    """A query rewriter backed by a language model; token usage is published to the log."""
-    from pipeline.models.llm_query_rewriter import LLMQueryRewriter  # noqa: PLC0415 - see above
-
-    return LLMQueryRewriter(model, publisher, clock)
 
 
 class NullEmbedder:

@@ -1,6 +1,7 @@
 """Instrumentation of an embedder's calls, for metrics and readiness."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 
 import numpy as np
@@ -34,24 +35,22 @@ class _InstrumentedEmbedder:
         return self._embedder.dimensions
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        began = perf_counter()
-        try:
-            vectors = await self._embedder.embed_documents(texts)
-        except Exception as error:
-            self._on_call("documents", perf_counter() - began, error)
-            raise
-        self._on_call("documents", perf_counter() - began, None)
-        return vectors
+        with self._timed("documents"):
+            return await self._embedder.embed_documents(texts)
 
     async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:
+        with self._timed("query"):
+            return await self._embedder.embed_query(text, term_weight)
+
+    @contextmanager
+    def _timed(self, call: str) -> Iterator[None]:
         began = perf_counter()
         try:
-            vector = await self._embedder.embed_query(text, term_weight)
+            yield
         except Exception as error:
-            self._on_call("query", perf_counter() - began, error)
+            self._on_call(call, perf_counter() - began, error)
             raise
-        self._on_call("query", perf_counter() - began, None)
-        return vector
+        self._on_call(call, perf_counter() - began, None)
 
 
 class _InstrumentedWordEmbedder(_InstrumentedEmbedder):

@@ -186,7 +186,7 @@ async def test_what_a_kill_interrupts_is_destroyed_after_the_next_start(
         erasable = service.pipeline.bus.erasable
         assert erasable is not None
         with monkeypatch.context() as broken:
-            broken.setattr(erasable, "destroy_keys", fail)
+            broken.setattr(type(erasable), "destroy_keys", fail)
             with pytest.raises(LogWriteError):
                 await destroyer.destroy()
         assert await _readable(service, GONE, "zyxofileq") == {GONE, "zyxofileq"}

@@ -82,7 +82,7 @@ class RepositoryFiles:
 
     @property
     def _is_single_step(self) -> bool:
-        """Whether the previous commit is the only parent of this one."""
+        """Tell whether the previous commit is the only parent of this one."""
         expected = (self.previous_sha,) if self.previous_sha else ()
         return self.head is not None and self.head.parents == expected
 

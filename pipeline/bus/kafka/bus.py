@@ -22,11 +22,11 @@ from pipeline.bus.kafka.stage_consumer import StageConsumer
 from pipeline.bus.kafka.topic_admin import DEAD_LETTER_SUFFIX, TopicAdmin
 from pipeline.bus.kafka.topic_reader import KafkaTopicFeed, read_partition, read_ranges
 from pipeline.bus.observer import Observer
-from pipeline.bus.port import ErasableLog, Follower, RecordHandler
+from pipeline.bus.port import ErasableLog
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode, without_openers
 from pipeline.bus.sealing.sealed_records import MAX_BLOCK_DAYS, SEALED_TOPICS, stays_plain
 from pipeline.bus.stage_consumers import apply_backlog, cancel_and_wait, reject_duplicate_groups
-from pipeline.bus.topic_follower import follow_topic
+from pipeline.bus.topic_follower import RecordHandler, TopicFollower, follow_topic
 from pipeline.errors import OutageError
 from pipeline.ports import Clock, Position
 from pipeline.stage import Stage
@@ -199,7 +199,7 @@ class KafkaBus:
 
     def follow(
         self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int] | None = None
-    ) -> AbstractAsyncContextManager[Follower]:
+    ) -> AbstractAsyncContextManager[TopicFollower[E]]:
         return self._follow(topic, handle, start or {})
 
     async def wait_until_consumed(self, group: str, topic: str, partition: int, offset: int) -> None:
@@ -377,7 +377,7 @@ class KafkaBus:
     @asynccontextmanager
     async def _follow(
         self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int]
-    ) -> AsyncIterator[Follower]:
+    ) -> AsyncIterator[TopicFollower[E]]:
         await self._topic_admin.create_missing([topic])
         feed = KafkaTopicFeed(self._cluster, self._offsets, topic.name, start, self._with_openers)
         async with follow_topic(feed, topic, handle, start) as follower:

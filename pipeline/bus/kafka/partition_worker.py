@@ -5,9 +5,8 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Protocol
 
-from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
 from pipeline.errors import StageFaultError
@@ -20,27 +19,11 @@ RETRY_SECONDS = 1.0
 BatchHandler = Callable[[Sequence[ConsumerRecord]], Awaitable[None]]
 
 
-class PartitionConsumer(Protocol):
-    """The part of aiokafka's consumer that a worker uses."""
-
-    async def commit(self, offsets: dict[TopicPartition, int]) -> None: ...
-
-    async def committed(self, partition: TopicPartition) -> int | None: ...
-
-    async def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]: ...
-
-    def assignment(self) -> set[TopicPartition]: ...
-
-    def pause(self, *partitions: TopicPartition) -> None: ...
-
-    def resume(self, *partitions: TopicPartition) -> None: ...
-
-
 class PartitionWorker:
     """Queue and handling loop of a partition, for as long as this member owns it."""
 
     def __init__(
-        self, topic_partition: TopicPartition, consumer: PartitionConsumer, handle: BatchHandler, batch_size: int
+        self, topic_partition: TopicPartition, consumer: AIOKafkaConsumer, handle: BatchHandler, batch_size: int
     ) -> None:
         self.topic_partition = topic_partition
         self._consumer = consumer

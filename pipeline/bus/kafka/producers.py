@@ -2,11 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from aiokafka.structs import RecordMetadata
 from faststream.kafka import KafkaBroker
@@ -44,8 +43,8 @@ class KafkaProducers:
         self._cluster = cluster
         self._topic_admin = topics
         timeout = cluster.options.call_timeout
-        self._event_producer = _LazyProducer(lambda: _FastStreamProducer.open(cluster, connect()), timeout)
-        self._raw_producer = _LazyProducer(lambda: _RawProducer.open(cluster), timeout)
+        self._event_producer = _LazyProducer(lambda: _open_event_producer(cluster, connect()), timeout)
+        self._raw_producer = _LazyProducer(lambda: _open_raw_producer(cluster), timeout)
         self.health_issue: str | None = None
         """Error of the last write; None if it succeeded."""
 
@@ -127,21 +126,22 @@ def _check_record_size(topic: str, entry: ProducerRecord) -> None:
         raise RejectedError(f"A record of {size} bytes is too large for {topic}: the limit is {limit}.")
 
 
-class _FastStreamProducer:
-    """Producer of FastStream, with its middlewares."""
+@dataclass(frozen=True, slots=True)
+class _Producer:
+    """A producer that is connected."""
 
-    def __init__(self, broker: KafkaBroker) -> None:
-        self._broker = broker
+    send: SendRecord
+    close: Callable[[], Coroutine[Any, Any, None]]
 
-    @classmethod
-    async def open(cls, cluster: Cluster, broker: KafkaBroker) -> "_FastStreamProducer":
-        # FastStream leaks a producer that fails to start, so test the connection first.
-        await (await cluster.admin()).describe_cluster()
-        await broker.start()
-        return cls(broker)
 
-    async def send(self, topic: str, record: KafkaRecord) -> PendingSend:
-        return await self._broker.publish(
+async def _open_event_producer(cluster: Cluster, broker: KafkaBroker) -> _Producer:
+    """Open a producer of FastStream, with its middlewares."""
+    # FastStream leaks a producer that fails to start, so test the connection first.
+    await (await cluster.admin()).describe_cluster()
+    await broker.start()
+
+    async def send(topic: str, record: KafkaRecord) -> PendingSend:
+        return await broker.publish(
             record.value,
             topic,
             key=record.key,
@@ -150,40 +150,30 @@ class _FastStreamProducer:
             no_confirm=True,
         )
 
-    async def close(self) -> None:
-        await self._broker.stop()
+    return _Producer(send, broker.stop)
 
 
-class _RawProducer:
-    """Producer of aiokafka: FastStream would add headers to dead letters and redriven records."""
+async def _open_raw_producer(cluster: Cluster) -> _Producer:
+    """Open a producer of aiokafka: FastStream would add headers to dead letters and redriven records."""
+    producer = await cluster.raw_producer(MAX_DEAD_LETTER_BYTES + RECORD_OVERHEAD_BYTES)
 
-    def __init__(self, producer: AIOKafkaProducer) -> None:
-        self._producer = producer
-
-    @classmethod
-    async def open(cls, cluster: Cluster) -> "_RawProducer":
-        return cls(await cluster.raw_producer(MAX_DEAD_LETTER_BYTES + RECORD_OVERHEAD_BYTES))
-
-    async def send(self, topic: str, record: KafkaRecord) -> PendingSend:
+    async def send(topic: str, record: KafkaRecord) -> PendingSend:
         headers = [(name, value.encode(errors="surrogateescape")) for name, value in record.headers.items()]
-        pending: PendingSend = await self._producer.send(
+        pending: PendingSend = await producer.send(
             topic, record.value, record.key, partition=record.partition, headers=headers
         )
         return pending
 
-    async def close(self) -> None:
-        await self._producer.stop()
+    return _Producer(send, producer.stop)
 
 
 class _LazyProducer:
     """Producer that is opened on first use, and again after it was closed."""
 
-    def __init__(
-        self, open_producer: Callable[[], Awaitable["_FastStreamProducer | _RawProducer"]], close_timeout: float
-    ) -> None:
+    def __init__(self, open_producer: Callable[[], Awaitable[_Producer]], close_timeout: float) -> None:
         self._open_producer = open_producer
         self._close_timeout = close_timeout
-        self._producer: Any = None
+        self._producer: _Producer | None = None
         self._closing: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
 
@@ -191,8 +181,7 @@ class _LazyProducer:
         async with self._lock:
             if self._producer is None:
                 self._producer = await self._open_producer()
-            send: SendRecord = self._producer.send
-            return send
+            return self._producer.send
 
     async def close(self) -> None:
         async with self._lock:

@@ -5,9 +5,12 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from pipeline.runtime.durable_files import TEMPORARY_SUFFIX, fsync, write_durably
+
+if TYPE_CHECKING:
+    from pipeline.bus.sealing.vault_transit import VaultTransit
 
 KEY_BYTES = 32
 _SERVICE_MARK = ":"
@@ -18,26 +21,10 @@ class SealingKeyError(ValueError):
     """The key file or a wrapped key can't be used; the message is for the operator."""
 
 
-class KeyManagement(Protocol):
-    """A key management service, which encrypts keys with one that never leaves it. OutageError, SealingKeyError."""
-
-    def encrypt(self, key: bytes) -> str:
-        """Encrypt under the newest version of the service's key; one line, with a colon."""
-
-    def decrypt(self, ciphertext: str) -> bytes:
-        """Decrypt what `encrypt` or `rewrap` returned."""
-
-    def rewrap(self, ciphertext: str) -> str:
-        """Encrypt under the newest version what an older one had encrypted; nobody sees the key."""
-
-    def close(self) -> None:
-        """Close the connections."""
-
-
 class KeyFile:
     """Wrapping keys in a file, the current one first. Synchronous: for a thread."""
 
-    def __init__(self, path: Path, service: KeyManagement | None = None) -> None:
+    def __init__(self, path: Path, service: "VaultTransit | None" = None) -> None:
         self.path = path
         self._service = service
 

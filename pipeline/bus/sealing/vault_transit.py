@@ -16,7 +16,7 @@ _MAX_REASON_CHARS = 300
 
 
 class VaultTransit:
-    """`KeyManagement` with one named key of a transit engine. Synchronous: for a thread.
+    """One named key of a transit engine, which never leaves it, encrypts keys. Synchronous: for a thread.
 
     OutageError if Vault does not answer, is sealed or fails; SealingKeyError if it refuses.
     """

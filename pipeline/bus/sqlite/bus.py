@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.bus.delivery import Delivery, RetryPolicy
 from pipeline.bus.observer import Observer
-from pipeline.bus.port import Follower, RecordHandler, TopicPartition
+from pipeline.bus.port import TopicPartition
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode, select_dead_letters
 from pipeline.bus.sealing.sealed_records import SEALED_TOPICS, stays_plain
 from pipeline.bus.sqlite.consumers import ConsumerPositions, StageConsumers
@@ -25,7 +25,7 @@ from pipeline.bus.sqlite.log_reader import LogReader
 from pipeline.bus.sqlite.recent_records import RecentRecords
 from pipeline.bus.sqlite.topic_feed import SqliteTopicFeed
 from pipeline.bus.stage_consumers import apply_backlog
-from pipeline.bus.topic_follower import follow_topic
+from pipeline.bus.topic_follower import RecordHandler, TopicFollower, follow_topic
 from pipeline.ports import Clock, Position
 from pipeline.stage import Stage
 from schemas.base import Event
@@ -243,13 +243,13 @@ class SqliteBus:
 
     def follow(
         self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int] | None = None
-    ) -> AbstractAsyncContextManager[Follower]:
+    ) -> AbstractAsyncContextManager[TopicFollower[E]]:
         return self._follow(topic, handle, start or {})
 
     @asynccontextmanager
     async def _follow(
         self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int]
-    ) -> AsyncIterator[Follower]:
+    ) -> AsyncIterator[TopicFollower[E]]:
         feed = SqliteTopicFeed(self._positions, self._fetch, topic.name, self.partitions, start)
         self._feeds.append(feed)
         self._database.followed_topics.add(topic.name)

@@ -75,7 +75,7 @@ async def test_fetches_wait_longer_while_no_records_come_and_no_partition_is_pau
     waits = []
     for paused in (False, False, True):
         if paused:
-            worker = PartitionWorker(TopicPartition("topic", 0), consumer, stage._handle_batch, 1)  # type: ignore[arg-type]  # only polled
+            worker = PartitionWorker(TopicPartition("topic", 0), consumer, stage._handle_batch, 1)  # only polled
             worker._paused = True
             stage._workers[worker.topic_partition] = worker
         await (await _begin_poll(stage, consumer))

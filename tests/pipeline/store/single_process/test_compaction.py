@@ -92,10 +92,9 @@ async def test_index_entries_doubled_by_a_killed_merge_are_found_once_and_delete
 
 async def kill_between(links: SecondaryIndex) -> None:
     """Merge, but for the last step: what was written anew stays where it was as well."""
-    table, links._table = links._table, Undeletable(links._table)  # type: ignore[assignment]
+    broken = replace(links, table=Undeletable(links.table))  # type: ignore[arg-type]
     with pytest.raises(STORAGE_ERRORS):
-        await links._merge_newest_fragments()
-    links._table = table
+        await broken._merge_newest_fragments()
 
 
 class Undeletable:
