@@ -159,10 +159,33 @@ def _reject_organization_buckets(state: AppState, buckets: Mapping[str, str]) ->
 
 async def set_organizational_context(state: AppState, context: str | None) -> None:
     async with state.settings_lock.acquire("organization"):
-        change = OrganizationChanged(
-            context=context, buckets=state.catalog.organization().buckets, updated_at=state.clock.now()
-        )
-        await _publish_settings(state, "organization", SettingsChanged(change=change))
+        await _publish_organization(state, context, state.catalog.organization().buckets)
+
+
+async def set_organization_buckets(state: AppState, buckets: Mapping[str, str]) -> dict[str, str]:
+    """Add or redefine buckets of the organization; return all of them."""
+    async with state.settings_lock.acquire("organization"):
+        row = state.catalog.organization()
+        merged = {**row.buckets, **buckets}
+        if len(merged) > MAX_BUCKETS:
+            raise BadRequestError("Too many buckets", f"The organization has at most {MAX_BUCKETS}.")
+        await _publish_organization(state, row.context, merged)
+    return merged
+
+
+async def delete_organization_buckets(state: AppState, buckets: list[str]) -> dict[str, str]:
+    """Remove buckets of the organization, ignoring unknown names; return the others."""
+    async with state.settings_lock.acquire("organization"):
+        row = state.catalog.organization()
+        kept = {bucket: description for bucket, description in row.buckets.items() if bucket not in buckets}
+        if kept != row.buckets:
+            await _publish_organization(state, row.context, kept)
+    return kept
+
+
+async def _publish_organization(state: AppState, context: str | None, buckets: dict[str, str]) -> None:
+    change = OrganizationChanged(context=context, buckets=buckets, updated_at=state.clock.now())
+    await _publish_settings(state, "organization", SettingsChanged(change=change))
 
 
 async def _publish_namespace(state: AppState, row: NamespaceRow) -> None:

@@ -2,22 +2,21 @@
 
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import pairwise
 from math import isinf
 
 from api.dependencies.app_state import AppState
-from api.errors.http_errors import BadRequestError, NotFoundError, ServiceUnavailableError
+from api.errors.http_errors import NotFoundError, ServiceUnavailableError
 from api.presenters.resource_presenter import display_title
 from pipeline.bus.port import Bus
 from pipeline.bus.records import DEAD_LETTER_HEADERS, DeadLetter
+from pipeline.rows import DocumentRow
 from pipeline.store.lancedb.table_size import sum_sizes
 from schemas.base import format_timestamp
-from schemas.events import OrganizationChanged, SettingsChanged
 from schemas.http.extensions import operations_bodies as bodies
 from schemas.http.extensions.replay_bodies import ReplayProgressResponse
-from schemas.limits import MAX_BUCKETS
 from schemas.topics import ALL_TOPICS
 
 MAX_DOCUMENTS_SHOWN = 1000
@@ -89,33 +88,31 @@ def require_dead_letter_queue(state: AppState) -> Bus:
 
 async def failed_documents(state: AppState) -> list[bodies.FailedDocument]:
     """List documents that could not be parsed, in existing namespaces."""
-    rows = [
-        (state.catalog.namespace_of(row.incarnation), row) for row in await state.documents.failed(MAX_DOCUMENTS_SHOWN)
-    ]
     return [
         bodies.FailedDocument(
-            namespace=owner.name,
+            namespace=namespace,
             id=row.id,
             title=display_title(row),
             error=row.error or "no reason was given",
             updated_at=format_timestamp(row.updated_at),
         )
-        for owner, row in rows
-        if owner is not None
+        for namespace, row in _with_namespaces(state, await state.documents.failed(MAX_DOCUMENTS_SHOWN))
     ]
 
 
 async def delayed_documents(state: AppState) -> list[bodies.DelayedDocument]:
     """List documents with delayed extraction, in existing namespaces; at most MAX_DOCUMENTS_SHOWN."""
-    rows = [
-        (state.catalog.namespace_of(row.incarnation), row)
-        for row in await state.documents.awaiting_extraction(MAX_DOCUMENTS_SHOWN)
-    ]
+    rows = await state.documents.awaiting_extraction(MAX_DOCUMENTS_SHOWN)
     return [
-        bodies.DelayedDocument(namespace=owner.name, id=row.id, error=row.extraction_error or "no reason was given")
-        for owner, row in rows
-        if owner is not None
+        bodies.DelayedDocument(namespace=namespace, id=row.id, error=row.extraction_error or "no reason was given")
+        for namespace, row in _with_namespaces(state, rows)
     ]
+
+
+def _with_namespaces(state: AppState, rows: Iterable[DocumentRow]) -> Iterator[tuple[str, DocumentRow]]:
+    for row in rows:
+        if (namespace := state.catalog.namespace_of(row.incarnation)) is not None:
+            yield namespace.name, row
 
 
 async def get_dead_letter(state: AppState, id: str) -> bodies.DeadLetterResponse:  # noqa: A002 - a letter's own word
@@ -171,31 +168,6 @@ def dead_letter_summary(letter: DeadLetter) -> bodies.DeadLetterSummary:
         attempts=letter.attempts,
         dead_lettered_at=letter.dead_lettered_at,
     )
-
-
-async def set_buckets(state: AppState, buckets: Mapping[str, str]) -> dict[str, str]:
-    async with state.settings_lock.acquire("organization"):
-        merged = {**state.catalog.organization().buckets, **buckets}
-        if len(merged) > MAX_BUCKETS:
-            raise BadRequestError("Too many buckets", f"The organization has at most {MAX_BUCKETS}.")
-        await _publish_organization_buckets(state, merged)
-    return merged
-
-
-async def delete_buckets(state: AppState, names: list[str]) -> dict[str, str]:
-    """Remove buckets of the organization; unknown ones are ignored."""
-    async with state.settings_lock.acquire("organization"):
-        owned = state.catalog.organization().buckets
-        kept = {name: text for name, text in owned.items() if name not in names}
-        if kept != owned:
-            await _publish_organization_buckets(state, kept)
-    return kept
-
-
-async def _publish_organization_buckets(state: AppState, buckets: dict[str, str]) -> None:
-    context = state.catalog.organization().context
-    change = OrganizationChanged(context=context, buckets=buckets, updated_at=state.clock.now())
-    await state.settings_lock.publish(state.publisher, [("organization", SettingsChanged(change=change))])
 
 
 def search_speed(buckets: Mapping[float, int]) -> bodies.SearchSpeed:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from api.commands import erasure
+from api.commands import erasure, namespace_settings
 from api.dependencies.authentication import AdminKey, ForgettingOperatorKey, OperatorKey, ReadingOperatorKey, ReadKey
 from api.errors.http_errors import BadRequestError, ForbiddenError
 from api.presenters import service_status, usage_report
@@ -87,14 +87,14 @@ async def get_buckets(caller: OperatorKey) -> BucketsResponse:
 async def set_buckets(caller: OperatorKey, body: SetBucketsBody) -> BucketsResponse:
     """Add or redefine buckets of the organization."""
     caller.add_audit_fields(buckets=", ".join(body.buckets))
-    return BucketsResponse(buckets=await service_status.set_buckets(caller.state, body.buckets))
+    return BucketsResponse(buckets=await namespace_settings.set_organization_buckets(caller.state, body.buckets))
 
 
 @router.delete("/buckets")
 async def delete_buckets(caller: OperatorKey, body: DeleteBucketsBody) -> BucketsResponse:
     """Remove buckets of the organization."""
     caller.add_audit_fields(buckets=", ".join(body.buckets))
-    return BucketsResponse(buckets=await service_status.delete_buckets(caller.state, body.buckets))
+    return BucketsResponse(buckets=await namespace_settings.delete_organization_buckets(caller.state, body.buckets))
 
 
 @router.get("/usage")
