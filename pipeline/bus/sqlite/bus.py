@@ -44,14 +44,14 @@ class SqliteBus:
 
     def __init__(
         self,
-        *,
         lock: DirectoryLock,
         database: LogDatabase,
         reader: LogReader,
+        *,
         clock: Clock,
         retry_policy: RetryPolicy,
-        observer: Observer | None = None,
-        sealer: "Sealer | None" = None,
+        observer: Observer | None,
+        sealer: "Sealer | None",
     ) -> None:
         self._lock = lock
         self._database = database
@@ -88,16 +88,9 @@ class SqliteBus:
         DataDirectoryLockedError while another process has it open, PartitionCountMismatchError if it was
         created with another number of partitions, LogOpenError for other failures.
         """
-        lock, database, reader = await asyncio.to_thread(_open_files, directory, partitions)
-        return cls(
-            lock=lock,
-            database=database,
-            reader=reader,
-            clock=clock,
-            retry_policy=retry_policy or RetryPolicy(),
-            observer=observer,
-            sealer=sealer,
-        )
+        files = await asyncio.to_thread(_open_files, directory, partitions)
+        policy = retry_policy or RetryPolicy()
+        return cls(*files, clock=clock, retry_policy=policy, observer=observer, sealer=sealer)
 
     @property
     def partitions(self) -> int:
@@ -263,14 +256,12 @@ class SqliteBus:
         return await select_dead_letters(self._read_dead_letters(topic), limit)
 
     async def redrive(self, topic: str | None = None, limit: int = 1000, *, ids: Collection[str] | None = None) -> int:
-        letters = await select_dead_letters(self._read_dead_letters(topic), limit, ids)
-        return await self._remove_dead_letters(letters, redrive=True)
+        return await self._remove_dead_letters(topic, limit, ids, redrive=True)
 
     async def drop_dead_letters(
         self, topic: str | None = None, limit: int = 1000, *, ids: Collection[str] | None = None
     ) -> int:
-        letters = await select_dead_letters(self._read_dead_letters(topic), limit, ids)
-        return await self._remove_dead_letters(letters, redrive=False)
+        return await self._remove_dead_letters(topic, limit, ids, redrive=False)
 
     async def _read_dead_letters(self, topic: str | None) -> AsyncGenerator[DeadLetter, None]:
         names = await self._query(LogReader.topics) if topic is None else [f"{topic}.dlq"]
@@ -279,8 +270,11 @@ class SqliteBus:
                 async for record in self.read(name):
                     yield DeadLetter.from_record(record)
 
-    async def _remove_dead_letters(self, letters: Sequence[DeadLetter], *, redrive: bool) -> int:
-        """Remove dead letters in one transaction and append them to their topics; return their number."""
+    async def _remove_dead_letters(
+        self, topic: str | None, limit: int, ids: Collection[str] | None, *, redrive: bool
+    ) -> int:
+        """Remove dead letters, and append them to their topics to redrive them, in one transaction; return how many."""
+        letters = await select_dead_letters(self._read_dead_letters(topic), limit, ids)
         timestamp_ms = self._now_ms()
 
         def move(log: LogTransaction) -> int:
