@@ -260,58 +260,53 @@ class CrawlSync:
         if outcome.final_url != outcome.requested_url or (outcome.response is None and outcome.failure is None):
             for step in self._remove_page(outcome.requested_url):
                 yield step
+        steps: list[SyncMessage] = []
         if outcome.failure is not None:
-            for step in self._record_failure(outcome, outcome.failure):
-                yield step
+            steps = self._record_failure(outcome, outcome.failure)
         elif outcome.response is not None:
-            async for step in self._handle_response(outcome, outcome.response):
-                yield step
+            steps = await self._handle_response(outcome, outcome.response)
+        for step in steps:
+            yield step
 
-    async def _handle_response(self, outcome: FetchOutcome, response: httpx2.Response) -> AsyncIterator[SyncMessage]:
+    async def _handle_response(self, outcome: FetchOutcome, response: httpx2.Response) -> list[SyncMessage]:
         url, status = outcome.final_url, response.status_code
         if status == 304 and url in self.page_states:
-            async for step in self._handle_not_modified(outcome):
-                yield step
-        elif status >= 400 and outcome.requested_url == self.start_url:
+            return await self._handle_not_modified(outcome)
+        if status >= 400 and outcome.requested_url == self.start_url:
             raise UnusableSourceError(f"{self.start_url} answered {status}. Check the address.")
-        elif status in _GONE_STATUSES:
-            for step in self._remove_page(url):
-                yield step
-        elif status >= 300:
-            message = f"The page answered {status}."
-            for step in self._record_failure(outcome, FailedItem(self._item_id(url), message, code="not_allowed")):
-                yield step
-        else:
-            async for step in self._handle_success(outcome, response):
-                yield step
+        if status in _GONE_STATUSES:
+            return self._remove_page(url)
+        if status >= 300:
+            failure = FailedItem(self._item_id(url), f"The page answered {status}.", code="not_allowed")
+            return self._record_failure(outcome, failure)
+        return await self._handle_success(outcome, response)
 
-    async def _handle_success(self, outcome: FetchOutcome, response: httpx2.Response) -> AsyncIterator[SyncMessage]:
+    async def _handle_success(self, outcome: FetchOutcome, response: httpx2.Response) -> list[SyncMessage]:
+        steps: list[SyncMessage] = []
         try:
-            async for step in self._handle_content(outcome, response):
-                yield step
+            await self._handle_content(outcome, response, steps)
         except ParsingError as error:
-            for step in self._record_failure(outcome, FailedItem(self._item_id(outcome.final_url), str(error))):
-                yield step
+            failure = FailedItem(self._item_id(outcome.final_url), str(error))
         except ItemError as error:
             failure = FailedItem(
                 self._item_id(outcome.final_url), str(error), code=error.code, retryable=error.retryable
             )
-            for step in self._record_failure(outcome, failure):
-                yield step
         except _MARKUP_ERRORS:
             message = "The page's markup can't be read. Report its address."
             failure = FailedItem(self._item_id(outcome.final_url), message, code="malformed")
-            for step in self._record_failure(outcome, failure):
-                yield step
+        else:
+            return steps
+        return steps + self._record_failure(outcome, failure)
 
-    async def _handle_not_modified(self, outcome: FetchOutcome) -> AsyncIterator[SyncMessage]:
+    async def _handle_not_modified(self, outcome: FetchOutcome) -> list[SyncMessage]:
         page = self.page_states[outcome.final_url]
         if page.item_id and page.item_id not in self.handled_items:
             await self.state.select_changed([(page.item_id, page.version)])
             self.handled_items.add(page.item_id)
-        for note in self._enqueue_stored_links(page, outcome.depth):
-            yield note
-        yield self._save_page_state(outcome.final_url, page)
+        return [
+            *self._enqueue_stored_links(page, outcome.depth),
+            self._save_page_state(outcome.final_url, page),
+        ]
 
     def _enqueue_stored_links(self, page: PageState, depth: int) -> list[SyncMessage]:
         known_urls = [self.url_by_hash[name] for name in page.links.split() if name in self.url_by_hash]
@@ -320,40 +315,38 @@ class CrawlSync:
         failures = [FailedItem(self._item_id(url), _LOST_ADDRESS, code="unavailable") for url in lost]
         return [*failures, *(note for url in known_urls for note in self._enqueue(url, depth + 1))]
 
-    async def _handle_content(self, outcome: FetchOutcome, response: httpx2.Response) -> AsyncIterator[SyncMessage]:
+    async def _handle_content(self, outcome: FetchOutcome, response: httpx2.Response, steps: list[SyncMessage]) -> None:
+        """Add what a page leads to, up to an error in its content."""
         media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media not in _HTML_TYPES:
-            async for step in self._handle_file(outcome, response, media):
-                yield step
+            steps += await self._handle_file(outcome.final_url, response, media)
             return
         page, validators = await self._read_page(outcome.final_url, response)
-        for note in [note for link in page.links for note in self._enqueue(link, outcome.depth + 1)]:
-            yield note
+        steps += [note for link in page.links for note in self._enqueue(link, outcome.depth + 1)]
         id_ = self.names.name(self._canonical_url(page, outcome.final_url))
         wanted = page.indexable and not _NOINDEX.search(response.headers.get("x-robots-tag", ""))
         # What a browser shows is all there is: a short page about JavaScript is a page.
         if wanted and (not page.text or (page.needs_javascript and self.renderer is None)):
-            for step in self._record_failure(outcome, _textless_failure(self._item_id(outcome.final_url), page)):
-                yield step
+            steps += self._record_failure(outcome, _textless_failure(self._item_id(outcome.final_url), page))
             return
         indexed = wanted and bool(page.text)
         mark = version_hash(page.title, page.text)
         if not indexed:
-            yield RemovedItem(id_)
+            steps.append(RemovedItem(id_))
         elif id_ not in self.handled_items:
             self.handled_items.add(id_)
             if await self.state.select_changed([(id_, mark)]):
-                yield _page_item(id_, mark, page, outcome.final_url, response)
+                steps.append(_page_item(id_, mark, page, outcome.final_url, response))
         if id_ != outcome.final_url or not indexed:
             # Requested under its own URL before its canonical URL was known.
-            yield RemovedItem(outcome.final_url)
+            steps.append(RemovedItem(outcome.final_url))
         ours = [self._with_canonical_origin(link) for link in page.links if site_of(link) == site_of(self.start_url)]
         names = [*dict.fromkeys(map(self.names.name, ours))]
         # A page whose links are signed anew each time has to be read each time.
         lasts = all(map(self.names.lasts, names))
         links = " ".join(map(url_hash, names))
         kept = PageState(self.crawl_number, id_ if indexed else "", mark, *(validators if lasts else ("", "")), links)
-        yield self._save_page_state(outcome.final_url, kept, dated=lasts)
+        steps.append(self._save_page_state(outcome.final_url, kept, dated=lasts))
 
     async def _read_page(self, url: str, response: httpx2.Response) -> tuple[PageContent, tuple[str, str]]:
         """Parse a page, rendered if it needs that, with its validators; those of a rendered page say nothing."""
@@ -364,21 +357,20 @@ class CrawlSync:
         shown = await self.renderer.render(self.names.address(url))
         return await asyncio.to_thread(parse_page, shown, url), ("", "")
 
-    async def _handle_file(
-        self, outcome: FetchOutcome, response: httpx2.Response, media: str
-    ) -> AsyncIterator[SyncMessage]:
-        """Yield a text or office document as an item; ignore other types."""
-        url, name = outcome.final_url, urlsplit(outcome.final_url).path.rpartition("/")[2] or "index"
+    async def _handle_file(self, url: str, response: httpx2.Response, media: str) -> list[SyncMessage]:
+        """Return a text or office document as an item; ignore other types."""
         mark = sha256(response.content).hexdigest()[:24]
         if KIND_BY_MIME_TYPE.get(media) not in _DOCUMENT_KINDS or not response.content:
-            yield RemovedItem(url)
-            yield self._save_page_state(url, PageState(self.crawl_number, "", mark, *cache_validators(response)))
-            return
+            kept = PageState(self.crawl_number, "", mark, *cache_validators(response))
+            return [RemovedItem(url), self._save_page_state(url, kept)]
         self.handled_items.add(url)
+        steps: list[SyncMessage] = []
         if await self.state.select_changed([(url, mark)]):
+            name = urlsplit(url).path.rpartition("/")[2] or "index"
             file = ItemFile(response.content, name, media)
-            yield SourceItem(url, mark, name, file=file, url=url, metadata=_response_metadata(url, response))
-        yield self._save_page_state(url, PageState(self.crawl_number, url, mark, *cache_validators(response)))
+            steps.append(SourceItem(url, mark, name, file=file, url=url, metadata=_response_metadata(url, response)))
+        kept = PageState(self.crawl_number, url, mark, *cache_validators(response))
+        return [*steps, self._save_page_state(url, kept)]
 
     async def _remove_undiscovered(self) -> AsyncIterator[SyncMessage]:
         """Remove pages that are no longer linked, unless the page limit cut the crawl short."""
