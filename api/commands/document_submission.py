@@ -6,12 +6,13 @@ of a document that were published at once would be applied in any order, and the
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from api.commands.namespace_settings import get_or_create_namespace
 from api.dependencies.app_state import AppState
+from api.dependencies.authentication import NamespaceAccess
 from api.dependencies.idempotency import is_known, require_unused_key, submission_key
 from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError
 from pipeline.ports import Position
@@ -21,17 +22,12 @@ from pipeline.store.blobs.blob_store import is_content_of
 from schemas.base import Metadata
 from schemas.events import Content, DocumentSubmitted, Dreaming, TaskType, Upload
 from schemas.http.field_types import metadata_chars
+from schemas.http.v5.document_bodies import validate_content
 from schemas.ids import content_id, document_key
 from schemas.limits import MAX_METADATA_CHARS
 from schemas.topics import DOCUMENTS_SUBMITTED
 
 SubmissionOperation = Literal["add", "patch", "replace"]
-RequireQuota = Callable[[int, int], None]
-"""Raises QuotaExceededError unless so many more documents, of so many bytes, may be added."""
-
-
-def _allow_any(_documents: int, _size: int) -> None:
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +58,35 @@ class DocumentDraft:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionOutcome:
-    """Public id of a document, its row key, and its status; `error`: why it was rejected.
-
-    `has_new_content`: the write submitted content for processing, of `size` bytes; unchanged content is skipped.
-    """
+    """Public id of a document, its row key, and its status; `error`: why it was rejected."""
 
     id: str
     key: str
     status: DocumentStatus
     error: str | None = None
-    has_new_content: bool = False
-    size: int = 0
 
 
-async def add_documents(
-    state: AppState, namespace_name: str, drafts: Sequence[DocumentDraft], require_quota: RequireQuota = _allow_any
-) -> list[SubmissionOutcome]:
-    """Add documents, or append to existing documents; unchanged content is skipped.
+def require_valid_content(content: str) -> None:
+    """Raise BadRequestError for content that can't be accepted."""
+    if problem := validate_content(content):
+        raise BadRequestError("The content can't be accepted", problem)
 
-    A rejected document has an `error` in its outcome; the others are still accepted. `require_quota` is asked for
-    new content only, before anything is stored; if it raises, nothing is added.
+
+async def add_document(access: NamespaceAccess, draft: DocumentDraft) -> SubmissionOutcome:
+    """Add one document as `add_documents`; BadRequestError if it is rejected."""
+    (outcome,) = await add_documents(access, [draft])
+    if outcome.error is not None:
+        raise BadRequestError("The metadata can't be accepted", outcome.error)
+    return outcome
+
+
+async def add_documents(access: NamespaceAccess, drafts: Sequence[DocumentDraft]) -> list[SubmissionOutcome]:
+    """Add documents, or append to existing documents; unchanged content is skipped, and not counted as usage.
+
+    A rejected document has an `error` in its outcome; the others are still accepted. QuotaExceededError is raised
+    before anything is stored.
     """
+    state, namespace_name = access.state, access.namespace
     ids = [draft.id or _content_derived_id(namespace_name, draft) for draft in drafts]
     rows = await state.find_documents(namespace_name, set(ids))
     keys = [submission_key(namespace_name, item, draft) for item, draft in enumerate(drafts)]
@@ -92,7 +96,7 @@ async def add_documents(
         if not is_known(rows.get(public), key, now)
     ]  # fmt: skip
     if new := _new_content(rows, sent):
-        require_quota(len(new), sum(draft.size for draft in new))
+        access.require_document_quota(len(new), sum(draft.size for draft in new))
     namespace = await get_or_create_namespace(state, namespace_name)
     events = []
     problems: list[str | None] = []
@@ -115,20 +119,20 @@ async def add_documents(
     for public, key in zip(ids, keys, strict=True):
         # Of two requests with one key at the same time, the first in the log stands.
         require_unused_key(rows.get(public), key, state.clock.now())
+    sizes = [draft.size for draft, is_new in zip(drafts, has_new_content, strict=True) if is_new]
+    access.count_usage(documents=len(sizes), size=sum(sizes))
     return [
-        _outcome(rows[public], problem, size=draft.size if is_new else None)
-        for public, draft, problem, is_new in zip(ids, drafts, problems, has_new_content, strict=True)
+        _outcome(rows[public], problem, is_new=is_new)
+        for public, problem, is_new in zip(ids, problems, has_new_content, strict=True)
     ]
 
 
-async def require_quota_for(
-    state: AppState, namespace_name: str, draft: DocumentDraft, require_quota: RequireQuota
-) -> None:
-    """Ask `require_quota` for a draft that will be added, if its document lacks the content."""
-    public = draft.id or _content_derived_id(namespace_name, draft)
-    rows = await state.find_documents(namespace_name, [public])
+async def require_quota_for(access: NamespaceAccess, draft: DocumentDraft) -> None:
+    """Raise QuotaExceededError for a draft that will be added, if its document lacks the content."""
+    public = draft.id or _content_derived_id(access.namespace, draft)
+    rows = await access.state.find_documents(access.namespace, [public])
     if _new_content(rows, [(public, draft)]):
-        require_quota(1, draft.size)
+        access.require_document_quota(1, draft.size)
 
 
 def _new_content(rows: Mapping[str, DocumentRow], drafts: Sequence[tuple[str, DocumentDraft]]) -> list[DocumentDraft]:
@@ -145,26 +149,14 @@ def _new_content(rows: Mapping[str, DocumentRow], drafts: Sequence[tuple[str, Do
     return new
 
 
-async def patch_document(
-    state: AppState,
-    namespace_name: str,
-    document_id: str,
-    draft: DocumentDraft,
-    require_quota: RequireQuota = _allow_any,
-) -> SubmissionOutcome:
-    """Replace the content if given, merge metadata, keep the rest; raises NotFoundError.
-
-    `require_quota` is asked for a new content only.
-    """
-    row = await state.require_document(namespace_name, document_id)
-    return await _change_document(state, row, "patch", draft, require_quota)
+async def patch_document(access: NamespaceAccess, document_id: str, draft: DocumentDraft) -> SubmissionOutcome:
+    """Replace the content if given, merge metadata, keep the rest; NotFoundError, QuotaExceededError."""
+    return await _change_document(access, document_id, "patch", draft)
 
 
-async def replace_document(
-    state: AppState, namespace_name: str, document_id: str, draft: DocumentDraft
-) -> SubmissionOutcome:
+async def replace_document(access: NamespaceAccess, document_id: str, draft: DocumentDraft) -> SubmissionOutcome:
     """Replace a document; fields that are not given are cleared. Raises NotFoundError."""
-    return await _change_document(state, await state.require_document(namespace_name, document_id), "replace", draft)
+    return await _change_document(access, document_id, "replace", draft)
 
 
 async def delete_documents(state: AppState, namespace_name: str, ids: Sequence[str]) -> tuple[int, list[str]]:
@@ -213,12 +205,10 @@ async def _delete_derived_rows(state: AppState, positions: Sequence[Position], d
 
 
 async def _change_document(
-    state: AppState,
-    row: DocumentRow,
-    operation: SubmissionOperation,
-    draft: DocumentDraft,
-    require_quota: RequireQuota = _allow_any,
+    access: NamespaceAccess, document_id: str, operation: SubmissionOperation, draft: DocumentDraft
 ) -> SubmissionOutcome:
+    state = access.state
+    row = await state.require_document(access.namespace, document_id)
     key = submission_key(row.incarnation, 0, (operation, draft))
     if is_known(row, key, state.clock.now()):
         return SubmissionOutcome(row.id, row.key, row.status)
@@ -229,21 +219,21 @@ async def _change_document(
         if draft.is_empty():
             return SubmissionOutcome(row.id, row.key, row.status)
     if draft.content is not None:
-        require_quota(1, draft.size)
+        access.require_document_quota(1, draft.size)
     packed = None if draft.content is None else await state.blobs.store_text(draft.content)
     event = _submission_event(state, operation, row, draft, packed)
     after = await submit(state, [_with_key(event, key)])
     if not after:
         raise NotFoundError("Document not found", f"{row.id[:100]!r} was deleted at the same time.")
     require_unused_key(after[0], key, state.clock.now())
-    return _outcome(after[0], size=draft.size if _has_content(event) else None)
+    if _has_content(event):
+        access.count_usage(documents=1, size=draft.size)
+    return _outcome(after[0], is_new=_has_content(event))
 
 
-def _outcome(row: DocumentRow, error: str | None = None, *, size: int | None) -> SubmissionOutcome:
-    """Build the outcome of a write. `size`: of submitted content, which was queued however far stages came since."""
-    if size is None:
-        return SubmissionOutcome(row.id, row.key, row.status, error)
-    return SubmissionOutcome(row.id, row.key, "queued", error, has_new_content=True, size=size)
+def _outcome(row: DocumentRow, error: str | None = None, *, is_new: bool) -> SubmissionOutcome:
+    """Build the outcome of a write; new content was queued however far stages came since."""
+    return SubmissionOutcome(row.id, row.key, "queued" if is_new else row.status, error)
 
 
 def _has_content(event: DocumentSubmitted) -> bool:

@@ -82,9 +82,7 @@ async def upload_file(request: Request, caller: WriteKey) -> bodies.Accepted:
             return replace(draft, id=fields.custom_id, metadata=_with_filepath(draft.metadata, fields.filepath))
 
         async def require_quota(draft: DocumentDraft) -> None:
-            await document_submission.require_quota_for(
-                access.state, access.namespace, named(draft), access.require_document_quota
-            )
+            await document_submission.require_quota_for(access, named(draft))
 
         draft = await multipart_upload.to_document_draft(
             _as_v5_form(form), caller.state, file_required=True, before_storing=require_quota
@@ -183,12 +181,9 @@ async def update(caller: WriteKey, id: DocumentPath, body: bodies.UpdateDocument
     if body.custom_id not in {None, found.row.id}:
         raise NotImplementedHereError("A document keeps its custom id here", "Add it again under the new id.")
     if body.content is not None:
-        _require_valid_content(body.content)
+        document_submission.require_valid_content(body.content)
     draft = replace(_to_draft(body, body.content), id=None)
-    outcome = await document_submission.patch_document(
-        caller.state, found.access.namespace, found.row.id, draft, found.access.require_document_quota
-    )
-    found.access.count_usage(documents=int(outcome.has_new_content), size=outcome.size)
+    outcome = await document_submission.patch_document(found.access, found.row.id, draft)
     return bodies.Accepted(id=encode_document_id(found.row.key), status=outcome.status)
 
 
@@ -223,11 +218,7 @@ def _batch_drafts(body: bodies.AddDocumentsBody) -> Iterator[tuple[list[str], Do
 
 async def _add_together(access: NamespaceAccess, drafts: Mapping[int, DocumentDraft]) -> dict[int, bodies.AddResult]:
     """Add documents of one container with one write; returns the outcomes by position in the batch."""
-    outcomes = await document_submission.add_documents(
-        access.state, access.namespace, list(drafts.values()), access.require_document_quota
-    )
-    added = [outcome.size for outcome in outcomes if outcome.has_new_content]
-    access.count_usage(documents=len(added), size=sum(added))
+    outcomes = await document_submission.add_documents(access, list(drafts.values()))
     results = {}
     for position, outcome in zip(drafts, outcomes, strict=True):
         results[position] = (
@@ -243,23 +234,13 @@ def _refused(error: str, details: str) -> bodies.AddResult:
 
 
 async def _add(access: NamespaceAccess, draft: DocumentDraft) -> bodies.Accepted:
-    _require_valid_content(draft.content or "")
+    document_submission.require_valid_content(draft.content or "")
     return await _submit(access, draft)
 
 
 async def _submit(access: NamespaceAccess, draft: DocumentDraft) -> bodies.Accepted:
-    (outcome,) = await document_submission.add_documents(
-        access.state, access.namespace, [draft], access.require_document_quota
-    )
-    access.count_usage(documents=int(outcome.has_new_content), size=outcome.size)
-    if outcome.error is not None:
-        raise BadRequestError("The metadata can't be accepted", outcome.error)
+    outcome = await document_submission.add_document(access, draft)
     return bodies.Accepted(id=encode_document_id(outcome.key), status=outcome.status)
-
-
-def _require_valid_content(content: str) -> None:
-    if problem := validate_content(content):
-        raise BadRequestError("The content can't be accepted", problem)
 
 
 def _to_draft(body: bodies.DocumentFields, content: str | None) -> DocumentDraft:

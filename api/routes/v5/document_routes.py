@@ -1,14 +1,14 @@
 """Document routes: add, change, read and delete."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from fastapi import APIRouter, Request
 
 from api.commands import document_submission
 from api.commands.document_submission import DocumentDraft
-from api.dependencies.authentication import ForgetAccess, NamespaceAccess, ReadAccess, WriteAccess
+from api.dependencies.authentication import ForgetAccess, ReadAccess, WriteAccess
 from api.dependencies.path_and_query_parameters import DocumentIncludes, DocumentPath
-from api.errors.http_errors import BadRequestError
 from api.presenters import resource_presenter
 from api.routes.contract_route import IngestRoute, MultipartRoute, error_responses
 from api.routes.v5 import multipart_upload
@@ -26,12 +26,7 @@ def _multipart_openapi(*, file_required: bool) -> dict[str, object]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def _accepted_response(
-    access: NamespaceAccess, outcome: document_submission.SubmissionOutcome
-) -> bodies.DocumentAccepted:
-    access.count_usage(documents=int(outcome.has_new_content), size=outcome.size)
-    if outcome.error is not None:
-        raise BadRequestError("The metadata can't be accepted", outcome.error)
+def _accepted_response(outcome: document_submission.SubmissionOutcome) -> bodies.DocumentAccepted:
     return bodies.DocumentAccepted(id=outcome.id, status=outcome.status)
 
 
@@ -51,13 +46,9 @@ def _to_draft(item: bodies.BatchItem, task_type: TaskType | None, dreaming: Drea
 @router.post("", tags=["Ingest"], responses=_INGEST_ERRORS)
 async def add(access: WriteAccess, body: bodies.DocumentBody) -> bodies.DocumentAccepted:
     """Add a document, or append to an existing document with the same id."""
-    if problem := bodies.validate_content(body.content):
-        raise BadRequestError("The content can't be accepted", problem)
+    document_submission.require_valid_content(body.content)
     draft = _to_draft(body, body.task_type, body.dreaming)
-    outcomes = await document_submission.add_documents(
-        access.state, access.namespace, [draft], access.require_document_quota
-    )
-    return _accepted_response(access, outcomes[0])
+    return _accepted_response(await document_submission.add_document(access, draft))
 
 
 @router.post(
@@ -68,13 +59,7 @@ async def add_batch(access: WriteAccess, body: bodies.BatchBody) -> bodies.Batch
     problems = [bodies.validate_content(item.content) for item in body.documents]
     valid = [item for item, problem in zip(body.documents, problems, strict=True) if problem is None]
     drafts = [_to_draft(item, body.task_type, body.dreaming) for item in valid]
-    outcomes = (
-        await document_submission.add_documents(access.state, access.namespace, drafts, access.require_document_quota)
-        if drafts
-        else []
-    )
-    added = [outcome.size for outcome in outcomes if outcome.has_new_content]
-    access.count_usage(documents=len(added), size=sum(added))
+    outcomes = await document_submission.add_documents(access, drafts) if drafts else []
     results = [
         bodies.BatchResult(id=outcome.id, status=outcome.status) for outcome in outcomes if outcome.error is None
     ]
@@ -96,18 +81,13 @@ def _rejected_item(document_id: str, field: str, problem: str) -> bodies.BatchRe
 @router.post("/file", tags=["Ingest"], responses=_INGEST_ERRORS, openapi_extra=_multipart_openapi(file_required=True))
 async def upload_file(request: Request, access: WriteAccess) -> bodies.DocumentAccepted:
     """Add a file; its id is derived from its content."""
-
-    async def require_quota(draft: DocumentDraft) -> None:
-        await document_submission.require_quota_for(
-            access.state, access.namespace, draft, access.require_document_quota
-        )
-
     draft = await multipart_upload.read_document_draft(
-        request, access.state, file_required=True, before_storing=require_quota
+        request,
+        access.state,
+        file_required=True,
+        before_storing=partial(document_submission.require_quota_for, access),
     )
-    return _accepted_response(
-        access, (await document_submission.add_documents(access.state, access.namespace, [draft]))[0]
-    )
+    return _accepted_response(await document_submission.add_document(access, draft))
 
 
 @router.post(
@@ -118,9 +98,7 @@ async def replace_with_file(request: Request, access: WriteAccess, id: DocumentP
     await access.state.require_document(access.namespace, id)
     access.require_document_quota(1, 1)
     draft = await multipart_upload.read_document_draft(request, access.state, file_required=True)
-    return _accepted_response(
-        access, await document_submission.replace_document(access.state, access.namespace, id, draft)
-    )
+    return _accepted_response(await document_submission.replace_document(access, id, draft))
 
 
 async def update_file(request: Request, access: WriteAccess, id: DocumentPath) -> bodies.DocumentAccepted:
@@ -129,9 +107,7 @@ async def update_file(request: Request, access: WriteAccess, id: DocumentPath) -
     draft = await multipart_upload.read_document_draft(request, access.state, file_required=False)
     if draft.upload is not None:
         access.require_document_quota(1, draft.size)
-    return _accepted_response(
-        access, await document_submission.patch_document(access.state, access.namespace, id, draft)
-    )
+    return _accepted_response(await document_submission.patch_document(access, id, draft))
 
 
 router.add_api_route(
@@ -173,13 +149,10 @@ async def get(access: ReadAccess, id: DocumentPath, include: DocumentIncludes) -
 @router.patch("/{id:path}", tags=["Ingest"], responses=_CHANGE_ERRORS)
 async def update(access: WriteAccess, id: DocumentPath, body: bodies.DocumentPatch) -> bodies.DocumentAccepted:
     """Replace the content if given; metadata merges key by key."""
-    if body.content is not None and (problem := bodies.validate_content(body.content)):
-        raise BadRequestError("The content can't be accepted", problem)
+    if body.content is not None:
+        document_submission.require_valid_content(body.content)
     draft = DocumentDraft(**body.model_dump(exclude_unset=True))
-    outcome = await document_submission.patch_document(
-        access.state, access.namespace, id, draft, access.require_document_quota
-    )
-    return _accepted_response(access, outcome)
+    return _accepted_response(await document_submission.patch_document(access, id, draft))
 
 
 @router.delete("", tags=["Content Management"])
