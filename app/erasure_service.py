@@ -24,11 +24,12 @@ from pipeline.erasure.deleted_content import (
 )
 from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport, ErasureUnsupportedError, digest_of
 from pipeline.erasure.pending_rewrite import PendingRewrite
+from pipeline.erasure.record_references import TOPICS
 from pipeline.errors import OutageError
 from pipeline.runtime.fair_event_loop import run_in_background_lane
 from pipeline.store.blobs.blob_store import RECENT_PUT_SECONDS
 from pipeline.store.blobs.waiting_blobs import WaitingBlobs
-from schemas.topics import ALL_TOPICS, CONTENT_TOPICS, DOCUMENTS_SUBMITTED
+from schemas.topics import ALL_TOPICS, DOCUMENTS_SUBMITTED
 
 log = logging.getLogger(__name__)
 
@@ -302,13 +303,12 @@ class ErasureService:
     async def _find_records(self, content: DeletedContent) -> _FoundRecords:
         found = _FoundRecords()
         removes_plain = self._require_log().removes_plain_records
-        for topic in CONTENT_TOPICS:
-            for name in (topic.name, topic.dead_letter_topic):
-                for place, offsets in (await self._candidates(name, content)).items():
-                    async for record in self._require_log().read_records(place, offsets):
-                        if content.covers(topic, record):
-                            owned = content.is_owned(incarnation_of(record.key))
-                            found.add(record, owned=owned, erasable=removes_plain or SEALED_HEADER in record.headers)
+        for name, topic in TOPICS.items():
+            for place, offsets in (await self._candidates(name, content)).items():
+                async for record in self._require_log().read_records(place, offsets):
+                    if content.covers(topic, record):
+                        owned = content.is_owned(incarnation_of(record.key))
+                        found.add(record, owned=owned, erasable=removes_plain or SEALED_HEADER in record.headers)
         return found
 
     async def _candidates(self, topic: str, content: DeletedContent) -> Mapping[TopicPartition, list[int]]:
@@ -341,7 +341,7 @@ class ErasureService:
         in_use: set[str] = set()
         ends: dict[TopicPartition, int] = {}
         skipped = {place: frozenset(offsets) for place, offsets in without.offsets.items()}
-        for name in (name for topic in CONTENT_TOPICS for name in (topic.name, topic.dead_letter_topic)):
+        for name in TOPICS:
             for partition, end in (await bus.end_offsets(name)).items():
                 place = name, partition
                 ends[place] = end

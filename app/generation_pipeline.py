@@ -143,13 +143,8 @@ class Pipeline:
 
     async def _erase_orphaned_incarnations(self) -> None:
         """Erase incarnations whose process died after deleting the namespace and before requesting the purge."""
-        incarnations: set[str] = set()
-        for table in (self.store.documents, self.store.chunks, self.store.memories):
-            _, rows = await table.scan(None, "true", ["incarnation", table.codec.entity_key_column])
-            # In a thread: `unique` releases the GIL and takes long on millions of rows.
-            values = await asyncio.to_thread(rows.column("incarnation").unique)
-            incarnations.update(values.to_pylist())
-        unowned = {incarnation for incarnation in incarnations if self.store.catalog.namespace_of(incarnation) is None}
+        owner = self.store.catalog.namespace_of
+        unowned = {incarnation for incarnation in await self.store.incarnations() if owner(incarnation) is None}
         if unowned:
             log.info("Erasing %d incarnations that no namespace owns.", len(unowned))
             await self.store.delete_incarnations(unowned)

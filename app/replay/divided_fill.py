@@ -136,10 +136,7 @@ class DividedFill:
 
 async def _erase_rows(store: Store, division: Division) -> None:
     """Remove rows of a process that died while it filled the division."""
-    found: set[str] = set()
-    for table in (store.documents, store.chunks, store.memories):
-        _, rows = await table.scan(None, "true", ["incarnation", table.codec.entity_key_column])
-        found.update(rows.column("incarnation").unique().to_pylist())
+    found = await store.incarnations()
     await store.delete_incarnations({incarnation for incarnation in found if division.holds(incarnation)})
 
 

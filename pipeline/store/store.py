@@ -103,6 +103,16 @@ class Store:
         """Notify listeners of changes by other processes in these incarnations (None: all)."""
         await asyncio.gather(*(table.refresh(incarnations) for table in (self.documents, self.chunks, self.memories)))
 
+    async def incarnations(self) -> set[str]:
+        """Return the incarnations that have documents, chunks or memories."""
+        found: set[str] = set()
+        for table in (self.documents, self.chunks, self.memories):
+            _, rows = await table.scan(None, "true", ["incarnation", table.codec.entity_key_column])
+            # In a thread: `unique` releases the GIL and takes long on millions of rows.
+            values = await asyncio.to_thread(rows.column("incarnation").unique)
+            found.update(values.to_pylist())
+        return found
+
     async def delete_incarnations(self, incarnations: Collection[str]) -> None:
         """Delete every row of these incarnations from every table; durable on return, idempotent."""
         for table in (self.documents, self.chunks, self.memories):
