@@ -1,9 +1,10 @@
 """Supported kinds of files, and their metadata, for all providers of files."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from pathlib import PurePath
-from typing import Protocol
 
 from pipeline.parsing.file_types import KIND_BY_EXTENSION, KIND_BY_MIME_TYPE, MEDIA_KINDS
 from schemas.base import Metadata
@@ -13,19 +14,25 @@ _TEXT_ENDINGS = frozenset({".ics", ".vcs"})
 _UNTOLD_TYPES = frozenset({None, "", "application/octet-stream"})
 
 
-class FileDescription(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOrFolder:
+    """File or folder of a drive, as far as all drives describe it alike."""
+
+    id: str
+    name: str
+    parent: str | None
+    is_folder: bool
+    media_type: str | None
+    size: int | None
+    created: str | None
+    modified: str | None
+    author: str | None
+    editor: str | None
+    url: str | None
+
     @property
-    def name(self) -> str: ...
-    @property
-    def media_type(self) -> str | None: ...
-    @property
-    def author(self) -> str | None: ...
-    @property
-    def editor(self) -> str | None: ...
-    @property
-    def created(self) -> str | None: ...
-    @property
-    def modified(self) -> str | None: ...
+    def date(self) -> datetime | None:
+        return datetime.fromisoformat(self.modified) if self.modified else None
 
 
 def unsupported_reason(name: str, media_type: str | None, size: int | None) -> tuple[str, str] | None:
@@ -55,7 +62,7 @@ def version_hash(*parts: str | None) -> str:
     return sha256("\x1f".join(part or "" for part in parts).encode()).hexdigest()[:24]
 
 
-def file_metadata(file: FileDescription, kind: str, path: str) -> Metadata:
+def file_metadata(file: FileOrFolder, kind: str, path: str) -> Metadata:
     values: Mapping[str, str | None] = {
         "type": kind,
         "mimeType": file.media_type,

@@ -4,11 +4,11 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from connectors.client.concurrent_map import map_concurrently
 from connectors.provider_interface import Connection, PickerEntry, SelectionKind
-from connectors.providers.common.file_metadata import version_hash
+from connectors.providers.common.file_metadata import FileOrFolder, version_hash
 from connectors.providers.common.folder_tree import Folder, FolderTree, Shortcut
 from connectors.providers.common.item_fetcher import ItemFetcher, without_item_errors
 from connectors.sync_messages import (
@@ -25,20 +25,7 @@ BATCH_SIZE = 200
 CONCURRENCY = 8
 
 
-class FileInFolder(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def parent(self) -> str | None: ...
-    @property
-    def is_folder(self) -> bool: ...
-    @property
-    def modified(self) -> str | None: ...
-
-
-FileT = TypeVar("FileT", bound=FileInFolder)
+FileT = TypeVar("FileT", bound=FileOrFolder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +166,7 @@ class FolderTreeSync(ABC, Generic[FileT]):
         return await self.fetcher.fetch(file.id, file.name, lambda: self.fetch_item(file))
 
 
-def picker_entry(file: FileInFolder) -> PickerEntry:
+def picker_entry(file: FileOrFolder) -> PickerEntry:
     """Return a file as the picker shows it, with its date, or a folder, which opens."""
     if file.is_folder:
         return PickerEntry(file.id, file.name, "folders", expandable=True)

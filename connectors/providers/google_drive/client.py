@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import httpx2
 
 from connectors.client.http_client import HttpClient, json_object, json_or_raise
 from connectors.errors import CursorExpiredError, ItemError, ProviderUnavailableError
+from connectors.providers.common.file_metadata import FileOrFolder
 from connectors.providers.common.folder_tree import Shortcut
 from connectors.providers.common.item_fetcher import item_response
 from connectors.providers.google.oauth_client import error_reasons
@@ -28,24 +28,15 @@ _PAGE_SIZE = 1000
 _MAX_EXPORT_POLLS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class DriveFile:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriveFile(FileOrFolder):
     """File, folder or shortcut."""
 
-    id: str
-    name: str
     media_type: str
-    parent: str | None
     drive_id: str
-    created: str | None
-    modified: str | None
     md5: str | None
-    size: int | None
     trashed: bool
-    url: str | None
     downloadable: bool
-    author: str | None
-    editor: str | None
     shortcut_target: tuple[str, str] | None
 
     @classmethod
@@ -56,6 +47,7 @@ class DriveFile:
             name=data.get("name") or "",
             media_type=data.get("mimeType") or "",
             parent=(data.get("parents") or [None])[0],
+            is_folder=data.get("mimeType") == FOLDER,
             drive_id=data.get("driveId") or MY_DRIVE,
             created=data.get("createdTime"),
             modified=data.get("modifiedTime"),
@@ -70,19 +62,11 @@ class DriveFile:
         )
 
     @property
-    def is_folder(self) -> bool:
-        return self.media_type == FOLDER
-
-    @property
     def shortcut(self) -> Shortcut | None:
         """Target of the shortcut; None for other files."""
         if self.shortcut_target is None:
             return None
         return Shortcut(self.parent or "", self.shortcut_target[0], self.shortcut_target[1] == FOLDER)
-
-    @property
-    def date(self) -> datetime | None:
-        return datetime.fromisoformat(self.modified) if self.modified else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ https://learn.microsoft.com/graph/api/resources/onedrive
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 import httpx2
@@ -14,6 +13,7 @@ import httpx2
 from connectors import errors
 from connectors.client.http_client import HttpClient, json_object, json_or_raise, origin
 from connectors.provider_interface import OAuthConfig
+from connectors.providers.common.file_metadata import FileOrFolder
 from connectors.providers.common.item_fetcher import item_response
 from schemas.limits import MAX_FILE_BYTES
 
@@ -54,25 +54,14 @@ class MicrosoftOAuthClient:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DriveItem:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriveItem(FileOrFolder):
     """File or folder, possibly deleted; `parent` is None for the root and for deleted items."""
 
-    id: str
-    name: str
-    parent: str | None
     is_deleted: bool
     is_root: bool
-    is_folder: bool
     unsupported_reason: tuple[str, str] | None
     content_tag: str | None
-    media_type: str | None
-    size: int | None
-    created: str | None
-    modified: str | None
-    author: str | None
-    editor: str | None
-    url: str | None
     download_url: str | None
     target: str | None
     """Item that this one only links to: in a folder that somebody shares, or in a document library."""
@@ -104,10 +93,6 @@ class DriveItem:
     def outside_own_drive(self, drive: str, folder_path: str) -> "DriveItem":
         """Return the item of another drive, under an id that is unique among all drives."""
         return replace(self, id=f"{drive}{_SEPARATOR}{self.id}", folder_path=folder_path)
-
-    @property
-    def date(self) -> datetime | None:
-        return datetime.fromisoformat(self.modified) if self.modified else None
 
 
 @dataclass(frozen=True, slots=True)
