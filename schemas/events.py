@@ -170,8 +170,8 @@ class ImportedStatement(Event):
     forget_reason: str | None = None
 
 
-class FormedMemory(Event):
-    """Atomic fact. `date`: time of its source; `start`/`end`: its span in the canonical text."""
+class MemoryStatement(Event):
+    """Atomic fact of a text. `date`: time of its source; `start`/`end`: its span in the canonical text."""
 
     id: str
     text: str
@@ -185,6 +185,17 @@ class FormedMemory(Event):
     relations: tuple[Relation, ...] = ()
     replaced_by: tuple[str, ...] = ()
     """Ids of existing memories about a later time, which update this one, or of which one will end the other."""
+    worth: float | None = None
+    """Score of how much it is worth keeping, if the extractor gives one."""
+    in_profile: bool = True
+    """Whether a profile may show it: not what files, pages and synced documents state."""
+    said_by: str | None = None
+    """Speaker of its sentence, if the text names one."""
+
+
+class FormedMemory(MemoryStatement):
+    """Statement as it was formed of a text, or imported."""
+
     effective_at: datetime | None = None
     """Time that decides about versions, if not `date`: a repetition is not a new version."""
     imported: ImportedStatement | None = None
@@ -193,12 +204,6 @@ class FormedMemory(Event):
     """Incarnation of the memory, if it belongs to another one that was moved to this namespace."""
     extracted_by: str | None = None
     """Extractor: the name of a language model, or `rules`; None in older events."""
-    worth: float | None = None
-    """Score of how much it is worth keeping, if the extractor gives one."""
-    in_profile: bool = True
-    """Whether a profile may show it: not what files, pages and synced documents state."""
-    said_by: str | None = None
-    """Speaker of its sentence, if the text names one."""
 
 
 class MemoriesFormed(Event):

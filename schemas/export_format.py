@@ -9,10 +9,11 @@ from schemas.base import Event, Metadata
 from schemas.events import (
     Content,
     Dreaming,
+    ImportedStatement,
     KeyChanged,
+    MemoryStatement,
     NamespaceChanged,
     OrganizationChanged,
-    Relation,
     TaskType,
     Upload,
 )
@@ -34,30 +35,11 @@ class Manifest(Event):
     at: datetime
 
 
-class ExportedMemory(Event):
+class ExportedMemory(MemoryStatement, ImportedStatement):
     """Statement of a memory by one document; a memory is the sum of its statements.
 
     `since`: start of the uninterrupted statement. `at`, or `date`: the time it describes.
     """
-
-    id: str
-    incarnation: str
-    text: str
-    is_static: bool = False
-    is_inference: bool = False
-    since: datetime
-    at: datetime
-    date: str | None = None
-    event_dates: tuple[str, ...] = ()
-    start: int | None = None
-    end: int | None = None
-    relations: tuple[Relation, ...] = ()
-    replaced_by: tuple[str, ...] = ()
-    forgotten_at: datetime | None = None
-    forget_reason: str | None = None
-    worth: float | None = None
-    in_profile: bool = True
-    said_by: str | None = None
 
 
 class ExportedDocument(Event):

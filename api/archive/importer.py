@@ -16,6 +16,7 @@ from schemas.events import (
     ImportedStatement,
     KeyChanged,
     MemoriesFormed,
+    MemoryStatement,
     NamespaceChanged,
     OrganizationChanged,
     SettingsChanged,
@@ -24,8 +25,6 @@ from schemas.export_format import ExportedDocument, ExportedMemory, ExportEnd, E
 from schemas.http.extensions.export_import_bodies import ImportResponse
 from schemas.ids import first_namespace
 from schemas.topics import MEMORIES_FORMED
-
-_SHARED_MEMORY_FIELDS = ExportedMemory.model_fields.keys() & FormedMemory.model_fields.keys() - {"incarnation"}
 
 
 async def import_lines(state: AppState, lines: Sequence[ExportLine], importing_key: str) -> ImportResponse:
@@ -205,5 +204,6 @@ def _memories_formed(line: ExportedDocument, row: DocumentRow) -> MemoriesFormed
 
 
 def imported_memory(memory: ExportedMemory) -> FormedMemory:
-    shared = {name: getattr(memory, name) for name in _SHARED_MEMORY_FIELDS}
-    return FormedMemory(**shared, imported=ImportedStatement.model_validate(memory, from_attributes=True))
+    statement = {name: getattr(memory, name) for name in MemoryStatement.model_fields}
+    origin = {name: getattr(memory, name) for name in ImportedStatement.model_fields}
+    return FormedMemory(**statement, imported=ImportedStatement(**origin))
