@@ -1,4 +1,4 @@
-"""`python -m bench.synced_sources`: a firm's workspace and a person's chats, asked for in other words, over HTTP.
+"""`python -m bench.synced_sources`: workspaces, chats, mails and notes, asked for in other words, over HTTP.
 
 A server of its own reads the texts of `bench.datasets.synced_sources` one by one, with all defaults. A result counts if
 it comes from a text that answers and has most of the words that tell it. Printed is the locked half of the questions;

@@ -1,4 +1,9 @@
-"""What people sync: a small firm's workspace in six languages, and a year of somebody's chats with an assistant.
+"""What people sync: workspaces, a person's chats with an assistant over a year, mails and notes.
+
+`workspace`: a firm's texts in six languages; `chats`: a midwife's. Written later, in passages of 100 to 300 words with
+more answers that changed: `family` (two parents, three languages, long replies of the assistant), `team` (chat of
+colleagues, minutes, wiki; four languages), `freelancer` (mails and notes; five languages), `club` (minutes and
+newsletters) and `student` (chats). The whole of `club` and `student` was looked at while rules were chosen.
 
 A text begins with `=== `, its day and its title. `?` one text answers, with the words that tell it; `>` words of a
 newer text answer, those of an older one did before; `~` names somebody or something known, and asks what no text says;
@@ -11,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
-SOURCES = ("workspace", "chats")
+SOURCES = ("workspace", "chats", "family", "team", "freelancer", "club", "student")
 
 
 @dataclass(frozen=True, slots=True)
