@@ -82,6 +82,7 @@ async def analyze_query(
         average_length=statistics.average_length,
         document_scores=MULTI_ANSWER_DOCUMENT_FACTOR * documents if intent.asks_for_several else documents,
         intent=intent,
+        row_count=statistics.largest_row_count,
         asked_kind=calibration.asked_kind(vector) if vector.any() else None,
     )
 

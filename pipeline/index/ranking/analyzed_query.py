@@ -35,6 +35,8 @@ class AnalyzedQuery:
     average_length: Callable[[str], float]
     document_scores: NDArray[np.float32]
     intent: QueryIntent
+    row_count: int = 0
+    """Number of the namespace's passages or memories, whichever are more."""
     asked_kind: AskedKind | None = None
     answers_instead: Callable[[StatementPair], bool] = answers_instead
     """Whether a newer statement answers instead of an older one; a measurement may record what is compared."""

@@ -289,6 +289,7 @@ def _merit_instead(query: AnalyzedQuery, comparison: "_Comparison", old: int, ne
         meaning_log_odds=float(comparison.meanings[old, new]),
         older_lead=older.score - newer.score,
         is_newer_passage=newer.is_passage,
+        row_count=query.row_count,
     )
     if not query.answers_instead(pair):
         return None

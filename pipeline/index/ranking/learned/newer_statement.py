@@ -2,7 +2,7 @@
 
 "I set the alarm to seven" after "I get up at six": no rule understands both, and they share no word. A logistic
 regression weighs how near they are to each other and to the question, and what is known of their words. A second one
-weighs what both mean (`statement_meanings`) as well: it may object, or decide where it is sure.
+weighs what both mean (`statement_meanings`) as well: it may object, or decide where it is sure and rows are few.
 """
 
 import math
@@ -45,6 +45,9 @@ _MOVED_THINGS = re.compile(r"\bmov(?:ed|ing) (?:the|my|our|an?|some|all|it|them|
 _LEAST_MEANT_LOG_ODDS = -0.25
 _SURELY_MEANT_LOG_ODDS = 1.0
 """Log-odds by what both statements mean, below which the newer one never answers instead, and from which it does."""
+_FEW_ROWS = 20
+"""Rows up to which what both mean decides alone: the best of more are often about something else, and tell of changes
+as well."""
 _MAX_LEAD = 1.5
 """Raw score beyond which a greater lead of the older one tells no more."""
 _LENGTH_UNIT = 100.0
@@ -95,6 +98,8 @@ class StatementPair:
     """The raw score by which the older one leads."""
     is_newer_passage: bool = True
     """Whether the newer one is a passage, and not a memory."""
+    row_count: int = 0
+    """Number of the namespace's passages or memories, whichever are more."""
 
 
 def measures(pair: StatementPair) -> tuple[float, ...]:
@@ -172,7 +177,7 @@ def answers_instead(pair: StatementPair) -> bool:
     if meant < _LEAST_MEANT_LOG_ODDS or _is_beside(pair):
         return False
     is_sure = meant >= _SURELY_MEANT_LOG_ODDS and pair.likeness >= _CHANGE_LIKENESS
-    return is_sure or is_near_enough(pair)
+    return (is_sure and pair.row_count <= _FEW_ROWS) or is_near_enough(pair)
 
 
 def _is_beside(pair: StatementPair) -> bool:

@@ -125,6 +125,14 @@ def test_what_both_mean_may_object_or_decide_about_statements_that_are_alike() -
     assert not answers_instead(replace(far, meaning_log_odds=6.0, likeness=0.05))
 
 
+def test_among_many_rows_what_both_mean_may_only_object() -> None:
+    far = replace(_UNREAD, likeness=0.2, newer_cosine=0.2, meaning_log_odds=6.0)
+    assert answers_instead(replace(far, row_count=20))
+    assert not answers_instead(replace(far, row_count=21))
+    assert answers_instead(replace(_UNREAD, row_count=1000))
+    assert not answers_instead(replace(_UNREAD, row_count=1000, meaning_log_odds=-6.0))
+
+
 def test_no_meaning_makes_an_answer_of_a_plan() -> None:
     pair = replace(_UNREAD, older="I drive a Clio.", newer="I sold the Clio.", meaning_log_odds=6.0)
     assert answers_instead(pair)
