@@ -30,7 +30,8 @@ _BIOGRAPHY = re.compile(
     r")?joined|(?:is taking|took) over|adopted|turned \d+|(?:was|were|got|has been) (?:born|promoted|diagnosed|raised)|"
     r"grew up|graduated|retired|(?:got|is|are|was) (?:recently |newly |now )?(?:married|engaged|divorced|widowed)|"
     r"married|divorced|died|founded|inherited|starts at(?= [A-Z])|started (?:at|with|as)(?= (?:an? |the )?\w)|"
-    r"broke up with|separated from|has been an?|used to|got (?:an?|the) (?:[\w-]+ "
+    r"broke up with|separated from|has been an?|used to|(?:is|are) (?:starting (?:at|as|with)|"
+    r"joining|moving (?:in)?to)|got (?:an?|the) (?:[\w-]+ "
     r"){0,2}(?:job|position|role|apprenticeship|internship|degree|licen[cs]e))\b"
 )
 """Events that made somebody what they are."""

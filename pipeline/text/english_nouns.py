@@ -60,7 +60,7 @@ _OF_WRITER = (
         "licence license mortgage loan thesis dissertation novel cholesterol cast crutches stitches braces asthma "
         "boiler fridge freezer dishwasher roof bathroom attic allotment house balcony heating "
         "gym contract probation promotion pension tattoo piercing router honeymoon engagement holiday rehearsal "
-        "audition housewarming graduation reunion biopsy chemo physio therapy desk"
+        "audition offer application housewarming graduation reunion biopsy chemo physio therapy desk"
     )
 )
 """What is the writer's own as a subject: `flight is delayed`, but not as a field: `Package: numpy`."""

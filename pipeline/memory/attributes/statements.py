@@ -131,7 +131,7 @@ _ONE_DAY = re.compile(
 """What is so on one day only: `is at 10 on 21 November`."""
 _LIVES = re.compile(
     r"\b(?:lives?|living|based|residing|settled|moved|relocated|emigrated) (?:back |over |out |down |up )?"
-    r"(?:in|to|near) (?:the )?[A-Z]"
+    r"(?:in|to|near) (?:the )?[A-Z]|\bmoved in(?:to)? [^,;.]{2,40}? in (?:the )?[A-Z]"
 )
 _SETTLED = re.compile(
     rf"\b(?:has|have) been (?:living |based )?in (?:the )?[A-Z][\w ]{{1,30}} (?:since|for)\b"
@@ -164,10 +164,7 @@ _ROLES = word_set(
     "trainer tutor teacher flatmate roommate housemate lodger tenant landlord landlady neighbour neighbor assistant "
     "accountant lawyer designer captain director editor keeper singer drummer"
 )
-_GONE = re.compile(
-    r"\b(?:left|quit|moved(?! (?:the|my|our|his|her|their)\b)|"
-    r"gave (?:\w+ )?notice|retired|resigned|promoted|sacked|fired|transferred|died|passed away|stepped down|gone)\b"
-)
+_GONE = re.compile(rf"\b(?:{english_pattern('gone_words')})\b")
 _FURTHER = re.compile(
     r"\b(?:second|other|spare|backup|rental|hire|loaner|courtesy|company)\b(?! hand)|\b(?<!to )work (?:phone|laptop|"
     r"computer|machine|car|van|mac\w*|iphone)\b|\bfor (?:(?:their|his|her|User's) (?!own|self)\w+|(?:the "

@@ -126,6 +126,12 @@ _FORM = re.compile(
     re.MULTILINE,
 )
 """A form's field of whom its other fields are about."""
+_CURRICULUM = re.compile(
+    r"\s*[*_# ]*(?:curriculum vitae|cv|r[e\u00e9]sum[e\u00e9]|lebenslauf|curr[i\u00ed]culum|\u017eivotopis|"
+    r"\u017cyciorys)[*_: ]*\n\s*(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: (?-i:[^\W\d_a-z])[\w'.-]*){1,3})[ \t]*\n",
+    re.IGNORECASE,
+)
+"""Whose life a curriculum is."""
 _CASE = re.compile(
     r"\b(?:[Cc]ustomer|[Cc]lient|[Pp]atient|[Cc]aller|[Tt]enant|[Aa]pplicant|[Cc]andidate|[Gg]uest) "
     r"(?P<who>(?:Mrs?|Ms|Miss|Dr)\.? [A-Z][\w'-]+|[A-Z][a-z][\w'-]* [A-Z][a-z][\w'-]*)"
@@ -235,7 +241,8 @@ def _named_in(text: str, said: Utterance) -> str | None:
         return TEAM
     if said.speaker is None and (caller := _CALLER.match(text)) is not None:
         return caller["who"].capitalize()
-    if said.speaker is None and (form := _FORM.search(text)) is not None and not _FIRST.search(text):
+    form = _CURRICULUM.match(text) or (None if _FIRST.search(text) else _FORM.search(text))
+    if said.speaker is None and form is not None:
         return form["who"]
     if said.speaker is None and (reporter := _REPORTER.search(text)) is not None:
         return reporter["who"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.message_text import NUMBER
-from pipeline.memory.languages.english import english_words
+from pipeline.memory.languages.english import english_pattern, english_words
 from pipeline.text.english_nouns import HELPERS, KIN, PARENTS, PETS, RELATIVES, is_plural
 from pipeline.text.english_verbs import BASES, is_third_person, without_clitic, word_set
 
@@ -117,11 +117,7 @@ _RUN_ON = re.compile(
     re.IGNORECASE,
 )
 """What somebody adds to a request: `suggest a gift for my brother, he is into climbing`."""
-_UNREAL = re.compile(
-    r"\b(?:if|unless|whether|suppose|imagine|pretend|when (?:I|my|we)|(?:is|was) (?:it|that|this|he|she)(?: just| "
-    r"only)?$|say|translate|mean|word|phrase|answers|replies)\b",
-    re.IGNORECASE,
-)
+_UNREAL = re.compile(rf"\b(?:{english_pattern('unreal_words')})\b", re.IGNORECASE)
 _PERSON = "|".join(sorted(RELATIVES | PETS | HELPERS))
 _WHO = re.compile(
     rf"\b(?P<who>(?:my|our) (?:[a-z]+ )?(?:{_PERSON})(?: [A-Z][\w-]+)?),? who(?P<verb>'s| (?!I\b|we\b|you\b)[a-z]+) "
@@ -129,9 +125,10 @@ _WHO = re.compile(
 )
 """What is told of a relative: `for my mum, who's just retired, …`."""
 _TITLED = r"(?:Dr|Prof|Mrs?|Ms)\.? (?-i:[A-Z])[\w-]+"
+_NO_DAY = r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Christmas|Easter)"
 _NAMED_PERSON = re.compile(
-    rf"\b(?P<who>(?:my|our) (?:[a-z]+ )?(?P<kind>{_PERSON}))(?:(?P<apart> \()|,)? ?(?P<name>{_TITLED}|"
-    r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Christmas|Easter)[A-Z][a-z]+(?:-[A-Z][a-z]+)?)\b"
+    rf"\b(?P<who>(?:my|our) (?:[a-z]+ )?(?P<kind>{_PERSON}))(?: \(|,)? ?"
+    rf"(?P<name>{_TITLED}|{_NO_DAY}[A-Z][a-z]+(?:-[A-Z][a-z]+)?(?: {_NO_DAY}[A-Z][a-z]+)?)\b"
 )
 _AS_ROLE = re.compile(
     rf"(?:{_GREETING}|, )as (?P<role>an? [\w -]{{3,30}}?)(?:, ?| (?=(?:I|we|my|what|how|which)\b))(?P<rest>.*)$",
@@ -268,16 +265,7 @@ def _of_whom(match: re.Match[str]) -> str:
     return f"{who} {without_clitic(match['verb'], match['rest'])} {match['rest']}\n"
 
 
-_BREAK = re.compile(
-    r"\n|, (?=been \w+ing\b)|, (?=(?:he|she)(?:'s| is) (?:now |already |only |just )?\d)|"
-    r", (?=(?:today|now|next|tomorrow),? [a-z]+ing\b)|"
-    r"; (?!(?:no|not|as|since|because)\b)(?=\w+(?: \w+)+)|"
-    r", (?=please (?:make|let|call|send|tell|ask)\b)|"
-    r",? and (?=(?:mum|mom|dad) (?:is|has|does|can|will|was|isn't|hasn't|doesn't|can't|won't)\b)|"
-    r", (?:and )?(?:it )?turns out(?: that)? (?=(?:I|I'\w+|my|we|our|she|he)\b)|"
-    r",? and (?=(?:the |my )?(?:doc(?:tor)?|gp|dentist|vet|physio) (?:has )?(?:put|gave|took|prescribed|switched) )",
-    re.IGNORECASE,
-)
+_BREAK = re.compile(english_pattern("breaks"), re.IGNORECASE)
 """Where something else is told, for which the parser needs a sentence of its own."""
 
 
@@ -317,15 +305,20 @@ def with_asides(sentence: str) -> list[str]:
         end = "?" if plain.rstrip().endswith("?") else ""
         parts = [f"{added['rest'].rstrip(' ,')}{end}", added["own"].rstrip("? ")]
         parts = parts[:: -1 if reason is not None else 1]  # a reason names nobody of the request
-    return [*parts, *_told_of_others(plain, is_request=is_request)]
+    told, named = list(_told_of_others(plain)), list(_named(plain))
+    return [*parts, *told, *named] if is_request else [*named, *parts, *told]
 
 
-def _told_of_others(sentence: str, *, is_request: bool) -> Iterator[str]:
-    """Yield what a sentence tells of the speaker's people in a relative clause, and the names it gives them."""
+def _told_of_others(sentence: str) -> Iterator[str]:
+    """Yield what a sentence tells of the speaker's people in a relative clause."""
     for where in _WHERE.finditer(sentence):
         yield f"{where['own']} at {where['place']}{where['rest']}"
     for told in _WHO.finditer(sentence):
         yield f"{told['who']} {without_clitic(told['verb'], told['rest'])} {told['rest'].rstrip()}"
+
+
+def _named(sentence: str) -> Iterator[str]:
+    """Yield the names that a sentence gives the speaker's people."""
     for named in _NAMED_PERSON.finditer(sentence):
-        if (is_request or named["apart"]) and not is_plural(named["kind"]):
+        if not is_plural(named["kind"]):
             yield f"{named['who']} is called {named['name']}"

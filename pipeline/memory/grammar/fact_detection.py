@@ -296,6 +296,11 @@ def _facts_of(
         clauses = [clause for clause in clauses if clause.tokens and clause.tokens[-1].i < asking]
     for whole in clauses:
         before, is_resolved = discourse.person, _needs_antecedent(whole)
+        if is_resolved and whole.subject.lower_ in OTHERS and (noun := _named_outside(whole, clauses)) is not None:
+            is_new = whole.head.lower_ in ("called", "named")
+            discourse.person = (
+                _phrase(noun, context) if _is_known(noun, context) else None if is_new else discourse.person
+            )
         person = discourse.person if is_resolved and _agrees(whole, discourse) else None
         clause = without_address(without_doubt(_without_dangling(whole, has_antecedent=person is not None)))
         for part in (clause, *reasons(clause)):  # a reason stays with what it explains, where that is kept
@@ -316,6 +321,17 @@ def _facts_of(
         discourse.silent_turns = 0
     _remember_day(facts, doc, discourse)
     return facts
+
+
+def _named_outside(clause: Clause, clauses: Sequence[Clause]) -> "Token | None":
+    """Return the noun that stands before a clause and in none, whom it is about: `staffie cross, she's called Miso`."""
+    begin = clause.subject.left_edge.i
+    within = {token.i for other in clauses for token in (*other.subject.subtree, *other.tokens)}
+    nouns = [
+        token for token in clause.head.doc[:begin] if token.pos_ == "NOUN" or (token.pos_ == "PROPN" and token.is_lower)
+    ]
+    *_, last = [None, *(noun for noun in nouns if noun.i not in within and noun.ent_type_ not in ("DATE", "TIME"))]
+    return last
 
 
 def _agrees(clause: Clause, discourse: Discourse) -> bool:

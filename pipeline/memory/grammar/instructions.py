@@ -2,18 +2,13 @@
 
 import re
 
+from pipeline.memory.languages.english import english_pattern
+
 _END = " ,;\u2013-\u2014.!?\u2026\"\u201d'\u3002\uff01"
 _TITLE = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?"
-_ANSWERING = (
-    r"answer|reply|respond|write|use|speak|talk|address|keep|format|explain|give|start|send|add|include|ask|"
-    r"switch to|remember to|show|put|make|using|writing|asking|adding|sending|giving|apologi[sz]ing"
-)
+_ANSWERING = english_pattern("orders_of_answers")
 _CONTACTING = "call|text|email|message|contact|suggest|recommend|mention|schedule|book"
-_WORKING = (
-    r"push|commit|merge|rebase|deploy|format|lint|verify|document|quote|translate|convert|attach|back up|"
-    r"double[- ]check|"
-    r"(?:run|test|check) (?:that|whether|if|with me|make|npm|(?:all |the )?(?:tests?|types|links|linters?|build)\b)"
-)
+_WORKING = english_pattern("orders_of_work")
 """What an assistant does and few people say of their own days: `always run the tests`."""
 _POLITELY = r"(?:can|could|would|will) you "
 _BEGIN = rf"^(?:{_POLITELY}(?:please |pls )?)?(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"

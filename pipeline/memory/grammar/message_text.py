@@ -252,11 +252,7 @@ _NEW_VALUE = re.compile(
     r"number|pin|code|password))(?: is)? (?P<figure>[\w.:+-]*\d\S*(?: \d[\d-]+)*)\.?$",
     re.IGNORECASE,
 )
-_CHANGING = re.compile(
-    r"\b(?:moved|changed|pushed|rescheduled|postponed|shifted|raised|lowered|increased|renamed|cut|extended|replaced|"
-    r"switched|upgraded|painted|dyed|sold|fixed|repaired)\b",
-    re.IGNORECASE,
-)
+_CHANGING = re.compile(rf"\b(?:{english_pattern('changing_verbs')})\b", re.IGNORECASE)
 _OWNERS = re.compile(r"\b(?:my|our|the|his|her|their)\b", re.IGNORECASE)
 _OF_THEMSELVES = re.compile(
     r"^(?P<who>[A-Z][\w'-]+|my [a-z]+) (?:says|said|told me|texted me?|mentioned)(?: that)? (?:her|his)(?= \w)"
@@ -338,17 +334,7 @@ _SOMEONE_NAMED = re.compile(
 )
 """Whom the second clause names: `I'm seeing someone, his name is Dafydd`."""
 _OWN_WORDS = re.compile(r"\b(?:I|we|my|our)\b", re.IGNORECASE)
-_STATE_ALONE = re.compile(
-    r"^(?=(?:finally |already )?(?:(?:back|home|out) (?:from|of) |"
-    r"back on the \d+(?:st|nd|rd|th)?(?=$|[,.;!]| of\b)|"
-    r"(?:down|up) to \d)|"
-    r"still (?:an?|at|in|with|on|living|working|studying) [a-z]+\b(?<!at it)|"
-    r"no longer (?:on|in|at|with|an?|[a-z]{3,}ing)\b|(?:still |now )?blocked (?:on|by)\b|"
-    r"out (?:sick|ill|on|until)\b(?!.*\byesterday)|"
-    r"(?:back )?(?:on|off) (?!(?:sale|offer|display|show|hold|time|"
-    r"top|average|air|stage|track|the|that|this|an?)\b)(?:[a-z]+ ){1,3}?(?:until|since|for|from|again|this|next)\b)\w",
-    re.IGNORECASE,
-)
+_STATE_ALONE = re.compile(english_pattern("states_alone"), re.IGNORECASE)
 """States whose speaker is left out: `still a nurse`, `no longer on keto`, `on antibiotics until Friday`."""
 _NOT_NOUNS = english_words("no_weekly_things")
 _BE = word_set("is are was were not be been being get got it it's i'm he she")

@@ -27,7 +27,6 @@ _TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
 _OTHERS_PLACES = frozenset({"place", "stead"})
 """Whose one takes is somebody else's: `Ada was elected in her place`."""
 _TRADING = frozenset({"buy", "sell", "order", "need", "want"})
-"""Verbs after which a number alone counts what was named before: `sold two at the market`."""
 _MODALS = word_set("would could should might may must shall ought 'd")
 _ALL_OTHERS = frozenset({"everyone", "everybody", "nobody"})
 
@@ -242,7 +241,7 @@ def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
         word = token.lower_
         if word in ("later", "earlier") and token.i and token.nbor(-1).lemma_ in _TIMES:
             return token  # `two weekends later`
-        if token.tag_ == "CD" and token.dep_ == "dobj" and token.head.lemma_ in _TRADING and not any(token.children):
+        if token.dep_ == "dobj" and (word in ("mine", "ours") or _counts_alone(token)):
             return token
         if word == "that" and token.dep_ == "det" and _is_time_told_before(token.head):
             return token
@@ -261,6 +260,11 @@ def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
                 continue
             return token
     return None
+
+
+def _counts_alone(token: "Token") -> bool:
+    """Return whether a number counts what was named before: `sold two at the market`."""
+    return token.tag_ == "CD" and token.head.lemma_ in _TRADING and not any(token.children)
 
 
 def _is_time_told_before(time: "Token") -> bool:

@@ -317,6 +317,8 @@ def _light_verb_score(head: "Token", objects: "list[Token]") -> tuple[float, str
     if lemma == "get" and any(part.lower_ in _OF_THE_MOMENT for child in head.rights for part in child.rights):
         return -1.0, "what somebody does at the moment"
     if not objects:
+        if is_passive(head):
+            return 1.0, f"was {head.text}"  # `I got made permanent`
         is_dose = lemma == "take" and any(part.like_num for child in head.rights for part in child.subtree)
         return (1.0 if lemma == "get" or is_dose else -2.0 if lemma == "have" else -1.0), lemma
     if _is_generic(objects[0]):
@@ -332,9 +334,10 @@ def _light_verb_score(head: "Token", objects: "list[Token]") -> tuple[float, str
 
 
 def _intended(clause: Clause) -> "Token | None":
-    """Return what somebody wants, likes or begins to do: `want to learn`, `is thinking about moving`."""
+    """Return what somebody wants, likes or begins to do, or thought once: `want to learn`, `used to think`."""
     head = clause.head
-    if head.lemma_.lower() not in _INTENDING:
+    is_past_thought = head.lower_ == "used" and any(child.lemma_ in _EMPTY for child in head.children)
+    if head.lemma_.lower() not in _INTENDING and not is_past_thought:
         return None
     inner = [child for child in head.children if child.dep_ in ("xcomp", "pcomp")]
     inner += [

@@ -108,6 +108,7 @@ _LINKED = re.compile("(?:\u304c|\u3051\u3069|\u306e\u3067|\u304b\u3089)$")
 _POLITE = "und|e|et|y|en|i|och|a|bitte|por favor|per favore|s'il te pla\u00eet|stp|prosz\u0119|pros\u00edm"
 """What stands before an order."""
 _MIN_WORDS_WITHOUT_STOP = 16
+_MIN_WORDS_BEFORE_DOUBT = 2
 _MAX_FAREWELL_SPACES = 2
 """Spaces in what somebody says last, after a word that ends their talk."""
 _MAX_TOPIC_CHARS = 4
@@ -190,7 +191,7 @@ class LanguageProfile:
         for comma in _COMMAS.finditer(text):
             part = _COMMAS.split(text[comma.end() :], maxsplit=1)[0]
             if self.hedges.search(part) is not None:
-                is_whole = " " in part and _count_words(text[: comma.start()]) >= _MIN_TOLD_WORDS
+                is_whole = " " in part and _count_words(text[: comma.start()]) >= _MIN_WORDS_BEFORE_DOUBT
                 return text[: comma.start()] if is_whole else text
         return text
 

@@ -114,6 +114,10 @@ def test_what_was_done_and_is_to_come_goes_on() -> None:
     ]
 
 
+def test_a_job_that_was_to_begin_lasts_once_its_day_is_past() -> None:
+    assert is_lasting("Ada is starting at the botanic gardens in March", is_static=False)
+
+
 @pytest.mark.parametrize(
     ("text", "told_days_ago", "is_shown"),
     [

@@ -127,8 +127,12 @@ def test_short_tellings_are_read_as_meant(message: str, facts: list[str]) -> Non
     [
         ("$1,200 is my rent.", ["User's rent is $1,200"]),
         ("So the scan came back. All clear!!", ["The scan came back all clear"]),
+        ("I've had mine for three years. I used to think it was overrated.", []),
         ("Here's my docker-compose:\nservices: I run Plex\n", []),
-        ("I met my sister Ana. She lives in Rome. wedding's on 22 May", ["User's sister Ana lives in Rome"]),
+        (
+            "I met my sister Ana. She lives in Rome. wedding's on 22 May",
+            ["User's sister is called Ana", "User's sister Ana lives in Rome"],
+        ),
     ],
 )
 def test_values_results_and_pasted_settings_are_read_as_meant(message: str, facts: list[str]) -> None:

@@ -39,6 +39,7 @@ def test_she_is_whom_either_of_two_has_spoken_of(talk: str, memory: str) -> None
     "talk",
     [
         "Ann: Is Jo well?\nBen: Hm.\nAnn: I made soup.\nBen: I like soup.\nAnn: She works at the bank in Kiel.",
+        "Ann: I told my landlord.\nBen: Of what?\nAnn: staffie cross, she's called Banksy, from the bank.",
         "Ann: Is Jo well?\nBen: Yes.\nCid: Hi.\nBen: She works at the bank in Kiel.",
     ],
 )

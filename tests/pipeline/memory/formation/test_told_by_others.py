@@ -60,7 +60,8 @@ def test_notes_without_subjects_are_about_the_only_person_that_they_name() -> No
 
 
 def test_whoever_speaks_of_themselves_writes_no_notes_of_a_case() -> None:
-    assert _memories("I met my client Dana Brook.") == ["User met their client Dana Brook"]
+    named, met = _memories("I met my client Dana Brook.")
+    assert (named, met) == ("User's client is called Dana Brook", "User met their client Dana Brook")
 
 
 def test_minutes_keep_decisions_without_what_an_item_is_about() -> None:
