@@ -9,9 +9,10 @@ from pipeline.connector_registry import ConnectorCapabilities, ConnectorRegistry
 from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport
 from pipeline.question_registry import QuestionRegistry
 from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
-from pipeline.store.generations.replay_request import ReplayPlan, ReplayProgress, ReplayRequest
+from pipeline.store.generations.replay_request import ReplayProgress, ReplayRequest
 from schemas.events import ConnectorChanged, QuestionChanged
 from schemas.http.extensions import explain_bodies as bodies
+from schemas.http.extensions.replay_bodies import ReplayPlanResponse
 from schemas.http.v5.memory_bodies import MemoryIncluded
 from schemas.http.v5.profile_bodies import Profile, ProfileBody
 from schemas.http.v5.search_bodies import SearchBody, SearchResponse
@@ -109,7 +110,7 @@ class ReplayService(Protocol):
     async def latest_progress(self) -> ReplayProgress:
         """Progress of the running or latest replay of any process."""
 
-    async def plan(self, order: ReplayRequest) -> ReplayPlan: ...
+    async def plan(self, order: ReplayRequest) -> ReplayPlanResponse: ...
 
     def start(self, order: ReplayRequest) -> None: ...
 

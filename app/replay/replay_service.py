@@ -27,7 +27,8 @@ from pipeline.store.generations.generation_registry import (
     GenerationRegistry,
     TopicOffsets,
 )
-from pipeline.store.generations.replay_request import ReplayError, ReplayPlan, ReplayProgress, ReplayRequest
+from pipeline.store.generations.replay_request import ReplayError, ReplayProgress, ReplayRequest
+from schemas.http.extensions.replay_bodies import IndexConfigResponse, ReplayPlanResponse
 from schemas.topics import (
     DOCUMENTS_EXTRACTED,
     DOCUMENTS_SUBMITTED,
@@ -115,7 +116,7 @@ class ReplayService:
         at = reported.reported_at
         return reported.state == "running" and at is not None and self._now() - at > silence
 
-    async def plan(self, request: ReplayRequest) -> ReplayPlan:
+    async def plan(self, request: ReplayRequest) -> ReplayPlanResponse:
         """Estimate what a replay would read and write, without side effects."""
         resources, store = self._supervisor.resources, self._supervisor.pipeline.store
         served = await self._generations.read_active()
@@ -123,10 +124,10 @@ class ReplayService:
         request.validate(active_config)
         ends = {topic.name: await resources.bus.end_offsets(topic.name) for topic in TOPICS_EFFECTS_FIRST}
         incarnations = store.catalog.incarnations()
-        return ReplayPlan(
+        return ReplayPlanResponse(
             current=served.current.number,
             previous=None if served.previous is None else served.previous.number,
-            index_config=request.index_config(active_config),
+            index_config=IndexConfigResponse.model_validate(request.index_config(active_config)),
             records={topic: sum(partitions.values()) for topic, partitions in sorted(ends.items())},
             documents=sum(store.documents.count_by_incarnation(incarnations).values()),
             chunks=sum(store.chunks.count_by_incarnation(incarnations).values()),

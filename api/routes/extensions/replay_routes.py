@@ -41,9 +41,7 @@ async def start(caller: OperatorKey, body: ReplayBody) -> ReplayProgressResponse
 async def plan(caller: OperatorKey, body: ReplayBody) -> ReplayPlanResponse:
     """Estimate what a replay would read and write, without changes."""
     try:
-        return ReplayPlanResponse.model_validate(
-            await _require_replay_service(caller.state).plan(ReplayRequest(**dict(body)))
-        )
+        return await _require_replay_service(caller.state).plan(ReplayRequest(**dict(body)))
     except ReplayError as error:
         raise ConflictError("This can't be replayed", str(error)) from error
 

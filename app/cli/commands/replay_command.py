@@ -22,7 +22,7 @@ from app.pipeline_supervisor import open_supervisor
 from app.replay.replay_service import ReplayService
 from pipeline.settings import Settings
 from pipeline.store.generations.replay_request import ReplayRequest
-from schemas.http.extensions.replay_bodies import ReplayBody, ReplayPlanResponse, ReplayProgressResponse
+from schemas.http.extensions.replay_bodies import ReplayBody, ReplayProgressResponse
 
 ReplayAction = Literal["replay", "plan", "rollback", "clean-up", "cancel"]
 POLL_INTERVAL_SECONDS = 0.5
@@ -193,7 +193,7 @@ async def replay_offline(settings: Settings, action: ReplayAction, body: JsonObj
     async with open_supervisor(settings, runs_stages=False, serves_requests=False) as supervisor:
         replays = ReplayService(supervisor)
         if action == "plan":
-            plan = ReplayPlanResponse.model_validate(await replays.plan(request)).model_dump(by_alias=True, mode="json")
+            plan = (await replays.plan(request)).model_dump(by_alias=True, mode="json")
             emit_plan(plan, as_json=as_json)
         elif action == "clean-up":
             emit_removed(await replays.clean_up(), as_json=as_json)

@@ -1,4 +1,4 @@
-"""Replay request, plan and progress."""
+"""Replay request and progress."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -56,20 +56,6 @@ class ReplayRequest:
 
 def _embedding_config(index_config: IndexConfig) -> tuple[str, str, int]:
     return index_config.embedder, index_config.embedder_model, index_config.embedder_dimensions
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayPlan:
-    """Records that a replay would read (by topic), and roughly how much it would write."""
-
-    current: int
-    previous: int | None
-    index_config: IndexConfig
-    records: dict[str, int]
-    documents: int
-    chunks: int
-    memories: int
-    bytes: int
 
 
 @dataclass(slots=True)
