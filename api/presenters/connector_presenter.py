@@ -64,9 +64,7 @@ def sync_run_summary(report: SyncReported) -> bodies.SyncRunSummary:
 
 def sync_run(report: SyncReported) -> bodies.SyncRun:
     return bodies.SyncRun(
-        error_code=report.error_code,
-        error=report.error,
-        system=bodies.SyncRunSystem.model_validate(report),
+        **dict(sync_run_summary(report)),
         id=report.run_id,
         trigger=report.trigger,
         items_processed=report.processed,
