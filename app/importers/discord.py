@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from app.importers.imported_item import LeftOut, Read, SourceError, check, text_of, to_date, to_metadata
+from app.importers.imported_item import LeftOut, Read, SourceError, text_of, to_date, to_metadata
 from app.importers.json_records import IntactRecords, Record, records, value_at
 from app.importers.source_files import SourceFile, choose, each_file, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
@@ -31,30 +31,25 @@ def _channel(file: SourceFile, seen: Counter[str]) -> Read:
     name = str(channel.get("name") or channel["id"])
     guild_name = guild.get("name") if isinstance(guild, dict) else None
     about = {"source": "discord", "channel": name, "server": guild_name, "category": channel.get("category")}
-    left_out: list[LeftOut] = []
     intact = IntactRecords(records(file, ["messages"]))
-    messages = _messages(intact, name, left_out)
-    for item in transcript_documents("discord", str(channel["id"]), messages, to_metadata(about), seen=seen):
-        yield check(item)
-        yield from left_out
-        left_out.clear()
-    yield from left_out
+    messages = _messages(intact, name)
+    yield from transcript_documents("discord", str(channel["id"]), messages, to_metadata(about), seen=seen)
     intact.raise_damage()
 
 
-def _messages(records: Iterable[Any], channel: str, left_out: list[LeftOut]) -> Iterator[ChatMessage]:
+def _messages(records: Iterable[Any], channel: str) -> Iterator[ChatMessage | LeftOut]:
     for record in records:
         identity = f"{channel}: {record.get('id') if isinstance(record, dict) else record}"
         if not isinstance(record, dict) or str(record.get("type") or "") not in _SPOKEN:
-            left_out.append(LeftOut(identity, "a notice of Discord itself, such as a pin or a new member"))
+            yield LeftOut(identity, "a notice of Discord itself, such as a pin or a new member")
             continue
         for attachment in record.get("attachments") or []:
             shown = attachment.get("fileName") if isinstance(attachment, dict) else attachment
-            left_out.append(LeftOut(f"{identity}, {shown}", "a file that was attached"))
+            yield LeftOut(f"{identity}, {shown}", "a file that was attached")
         if text := text_of(record.get("content")).strip():
             yield ChatMessage(_author(record), text, to_date(record.get("timestamp")))
         elif not record.get("attachments"):
-            left_out.append(LeftOut(identity, "it holds no text"))
+            yield LeftOut(identity, "it holds no text")
 
 
 def _author(record: Record) -> str:

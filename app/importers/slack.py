@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from app.importers.imported_item import LeftOut, Read, SourceError, check, text_of, to_date, to_metadata
+from app.importers.imported_item import LeftOut, Read, SourceError, text_of, to_date, to_metadata
 from app.importers.json_records import ROOT, IntactRecords, Record, records
 from app.importers.source_files import SourceFile, each_file, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
@@ -55,8 +55,7 @@ def _day(file: SourceFile, channel: str, channel_id: str, names: Mapping[str, st
     for thread, messages in threads.items():
         about = {"source": "slack", "channel": channel, "thread": thread}
         place = f"{channel_id}:{thread}" if thread else channel_id
-        for item in transcript_documents("slack", place, messages, to_metadata(about), seen=seen):
-            yield check(item)
+        yield from transcript_documents("slack", place, messages, to_metadata(about), seen=seen)
     intact.raise_damage()
 
 

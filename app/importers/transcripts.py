@@ -34,35 +34,33 @@ def conversation_documents(
     source: str, conversation: str, title: object, messages: Iterable[ChatMessage | LeftOut]
 ) -> Read:
     """Yield what a conversation with an assistant leaves out, then its documents."""
-    spoken = []
-    for message in messages:
-        if isinstance(message, LeftOut):
-            yield message
-        else:
-            spoken.append(message)
+    left_out: list[LeftOut] = []
+    spoken = list(_spoken(messages, left_out))
+    yield from left_out
     if not spoken:
         yield LeftOut(conversation, "it holds no text of a user or an assistant")
     metadata = to_metadata({"source": source, "conversation": conversation, "title": title})
-    for item in transcript_documents(source, conversation, spoken, metadata):
-        yield check(item)
+    yield from transcript_documents(source, conversation, spoken, metadata)
 
 
 def transcript_documents(
     source: str,
     conversation: str,
-    messages: Iterable[ChatMessage],
+    messages: Iterable[ChatMessage | LeftOut],
     metadata: Metadata,
     namespace: str | None = None,
     *,
     seen: Counter[str] | None = None,
-) -> Iterator[ImportedItem]:
+) -> Read:
     """Yield a document for each day of a conversation, and for each part of a very long day.
 
-    Its date is that of its first message. Messages without a time count to the day before them. `seen` numbers the
-    parts of a day: a reader whose conversations come in several pieces gives the same one for all of them.
+    Its date is that of its first message. Messages without a time count to the day before them. What is left out comes
+    after the document that it was found before. `seen` numbers the parts of a day: a reader whose conversations come
+    in several pieces gives the same one for all of them.
     """
     seen = Counter() if seen is None else seen
-    for day, part in groupby(_with_day(messages), key=lambda pair: pair[0]):
+    left_out: list[LeftOut] = []
+    for day, part in groupby(_with_day(_spoken(messages, left_out)), key=lambda pair: pair[0]):
         for chosen in _parts(message for _, message in part):
             place = [conversation, day] if day else [conversation]
             name = stable_id(source, *place)
@@ -71,7 +69,18 @@ def transcript_documents(
                 name = stable_id(source, *place, number)
             text = "\n".join(message.line for message in chosen)
             date = next((message.at for message in chosen if message.at), day or None)
-            yield ImportedItem(name, text, date, metadata, namespace)
+            yield check(ImportedItem(name, text, date, metadata, namespace))
+            yield from left_out
+            left_out.clear()
+    yield from left_out
+
+
+def _spoken(messages: Iterable[ChatMessage | LeftOut], left_out: list[LeftOut]) -> Iterator[ChatMessage]:
+    for message in messages:
+        if isinstance(message, LeftOut):
+            left_out.append(message)
+        else:
+            yield message
 
 
 def _with_day(messages: Iterable[ChatMessage]) -> Iterator[tuple[str, ChatMessage]]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from app.importers.imported_item import LeftOut, Read, SourceError, check, text_of, to_metadata
+from app.importers.imported_item import LeftOut, Read, SourceError, text_of, to_metadata
 from app.importers.source_files import SourceFile, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
 
@@ -77,13 +77,8 @@ def _chat(file: SourceFile, name: str, *, is_only: bool) -> Read:
         return
     if order is None:
         raise SourceError(f"{file.name} holds no line with a date and a time: it is not a chat of WhatsApp.")
-    left_out: list[LeftOut] = []
-    messages = _messages(file.lines(), order, name, left_out)
-    for item in transcript_documents("whatsapp", name, messages, to_metadata({"source": "whatsapp", "chat": name})):
-        yield check(item)
-        yield from left_out
-        left_out.clear()
-    yield from left_out
+    messages = _messages(file.lines(), order, name)
+    yield from transcript_documents("whatsapp", name, messages, to_metadata({"source": "whatsapp", "chat": name}))
 
 
 def date_order(dates: Iterable[tuple[int, int, int]]) -> Order | None:
@@ -111,7 +106,7 @@ def date_order(dates: Iterable[tuple[int, int, int]]) -> Order | None:
     return "month" if (impossible["month"], backward["month"]) < (impossible["day"], backward["day"]) else "day"
 
 
-def _messages(lines: Iterable[str], order: Order, chat: str, left_out: list[LeftOut]) -> Iterator[ChatMessage]:
+def _messages(lines: Iterable[str], order: Order, chat: str) -> Iterator[ChatMessage | LeftOut]:
     speaker, at = "", ""
     text: list[str] = []
     for line in lines:
@@ -119,7 +114,7 @@ def _messages(lines: Iterable[str], order: Order, chat: str, left_out: list[Left
         if head is None:
             text.append(text_of(line.strip(_MARKS)))
             continue
-        if message := _finish(speaker, text, at, chat, left_out):
+        if message := _finish(speaker, text, at, chat):
             yield message
         at = _iso(head, order) or at
         sender = _SENDER.match(head.rest)
@@ -127,20 +122,19 @@ def _messages(lines: Iterable[str], order: Order, chat: str, left_out: list[Left
             (sender["name"].strip(_MARKS + " ~\u202f\u00a0"), [sender["text"] or ""]) if sender else ("", [])
         )
         if not sender:
-            left_out.append(LeftOut(f"{chat}, {at}", "a notice of WhatsApp itself"))
-    if message := _finish(speaker, text, at, chat, left_out):
+            yield LeftOut(f"{chat}, {at}", "a notice of WhatsApp itself")
+    if message := _finish(speaker, text, at, chat):
         yield message
 
 
-def _finish(speaker: str, lines: list[str], at: str, chat: str, left_out: list[LeftOut]) -> ChatMessage | None:
+def _finish(speaker: str, lines: list[str], at: str, chat: str) -> ChatMessage | LeftOut | None:
     text = "\n".join(lines).strip()
     if not speaker:
         return None
     plain = text.strip(_MARKS + " ")
     # iOS marks what is no text with a direction mark; Android writes it in angle brackets or with the file's name.
     if not plain or text.startswith("\u200e") or _OMITTED.match(plain) or _FILE.match(plain):
-        left_out.append(LeftOut(f"{chat}, {at}", "a photo, recording or other message without text"))
-        return None
+        return LeftOut(f"{chat}, {at}", "a photo, recording or other message without text")
     return ChatMessage(speaker, text_of(plain), at)
 
 

@@ -71,8 +71,7 @@ def _threads(file: SourceFile, group: Iterable[Record], seen: Counter[str]) -> i
         rows = list(messages)
         owner = _owner(rows[0]) or _owner(whole)
         metadata = imported_item.to_metadata({"source": "zep", "thread": name})
-        for item in transcript_documents("zep", name, _messages(rows), metadata, owner, seen=seen):
-            yield imported_item.check(item)
+        yield from transcript_documents("zep", name, _messages(rows), metadata, owner, seen=seen)
 
 
 def _beside(file: SourceFile, name: str) -> Any:
