@@ -9,15 +9,15 @@ from uuid import uuid4
 
 from api.commands.namespace_settings import get_or_create_namespace
 from api.dependencies.app_state import AppState
-from api.dependencies.service_interfaces import QuestionService
 from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError, ServiceUnavailableError
+from api.questions.question_notifier import QuestionNotifier
+from api.questions.webhook_sender import SECRET_PREFIX
 from schemas.address_secrets import is_masked, mask_secrets
 from schemas.base import format_timestamp
 from schemas.events import QuestionChanged, QuestionNotification
 from schemas.http.extensions import feed_bodies as bodies
 from schemas.limits import MAX_QUESTIONS
 
-SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - how a secret begins, none itself
 SECRET_BYTES: Final = 32
 
 
@@ -81,7 +81,7 @@ async def change_question(
         return await _change(state, namespace, id_, lambda *_: fields)
     await _require_receiver(_require_service(state), url)
 
-    def name_receiver(questions: QuestionService, question: QuestionChanged) -> Mapping[str, Any]:
+    def name_receiver(questions: QuestionNotifier, question: QuestionChanged) -> Mapping[str, Any]:
         secret, _ = _unseal(questions, question)
         sealed = _seal(questions, id_, secret, url)
         return {**fields, "url": mask_secrets(url), "sealed_secret": sealed, "created_by_key": key}
@@ -93,7 +93,7 @@ async def rotate_secret(state: AppState, namespace: str, id_: str) -> bodies.Que
     """Sign with another secret from now on."""
     secret = _generate_secret()
 
-    def replace_secret(questions: QuestionService, question: QuestionChanged) -> Mapping[str, Any]:
+    def replace_secret(questions: QuestionNotifier, question: QuestionChanged) -> Mapping[str, Any]:
         url = _unseal(questions, question)[1] if is_masked(question.url) else question.url
         return {"sealed_secret": _seal(questions, id_, secret, url)}
 
@@ -132,7 +132,7 @@ async def try_question(state: AppState, namespace: str, id_: str) -> bodies.Ques
 
 
 async def _change(
-    state: AppState, namespace: str, id_: str, change: Callable[[QuestionService, QuestionChanged], Mapping[str, Any]]
+    state: AppState, namespace: str, id_: str, change: Callable[[QuestionNotifier, QuestionChanged], Mapping[str, Any]]
 ) -> bodies.QuestionResponse:
     async with state.settings_lock.acquire(f"questions/{namespace}"):
         questions, question = await _require_question(state, namespace, id_)
@@ -141,7 +141,7 @@ async def _change(
     return _to_response(questions, changed)
 
 
-async def _require_question(state: AppState, namespace: str, id_: str) -> tuple[QuestionService, QuestionChanged]:
+async def _require_question(state: AppState, namespace: str, id_: str) -> tuple[QuestionNotifier, QuestionChanged]:
     questions, row = _require_service(state), state.catalog.namespace(namespace)
     await questions.registry.catch_up()
     question = questions.registry.find(id_)
@@ -150,13 +150,13 @@ async def _require_question(state: AppState, namespace: str, id_: str) -> tuple[
     return questions, question
 
 
-def _require_service(state: AppState) -> QuestionService:
+def _require_service(state: AppState) -> QuestionNotifier:
     if state.questions is None:
         raise ServiceUnavailableError("There are no standing questions here", "This process serves none.")
     return state.questions
 
 
-async def _require_receiver(questions: QuestionService, url: str) -> None:
+async def _require_receiver(questions: QuestionNotifier, url: str) -> None:
     if (fault := await questions.find_fault(url)) is not None:
         raise BadRequestError("Nothing can be sent to this URL", fault)
 
@@ -165,14 +165,14 @@ def _generate_secret() -> str:
     return SECRET_PREFIX + b64encode(os.urandom(SECRET_BYTES)).decode()
 
 
-def _seal(questions: QuestionService, id_: str, secret: str, url: str) -> str:
+def _seal(questions: QuestionNotifier, id_: str, secret: str, url: str) -> str:
     try:
         return questions.seal(id_, secret, url)
     except ValueError as error:
         raise ConflictError("The secret can't be encrypted", str(error)) from error
 
 
-def _unseal(questions: QuestionService, question: QuestionChanged) -> tuple[str, str]:
+def _unseal(questions: QuestionNotifier, question: QuestionChanged) -> tuple[str, str]:
     try:
         return questions.unseal(question)
     except ValueError as error:
@@ -184,7 +184,7 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/…"
 
 
-def _to_response(questions: QuestionService, question: QuestionChanged) -> bodies.QuestionResponse:
+def _to_response(questions: QuestionNotifier, question: QuestionChanged) -> bodies.QuestionResponse:
     report = questions.registry.report(question)
     obstacle = questions.obstacle(question)
     pending = report.pending[0] if report.pending else None

@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 
 from api.dependencies import service_interfaces
 from api.errors.http_errors import NotFoundError
+from api.explain.origin_tracer import OriginTracer
+from api.explain.query_explainer import QueryExplainer
+from api.feed.feed_hub import FeedHub
 from api.policies.api_keys import ApiKeyAuthenticator
 from api.policies.key_tree import KeyTree
 from api.policies.request_policies import RequestPolicies
+from api.questions.question_notifier import QuestionNotifier
 from pipeline.bus.port import Bus
 from pipeline.health import HealthService
 from pipeline.memory.versioning.memory_repository import MemoryRepository
@@ -37,8 +41,8 @@ class Queries:
     build_profile: service_interfaces.ProfileFunction
     find_related: service_interfaces.RelatedMemoriesFunction
     find_semantic_matches: service_interfaces.SemanticMatchFunction
-    explainer: service_interfaces.Explainer
-    provenance: service_interfaces.ProvenanceReader
+    explainer: QueryExplainer
+    provenance: OriginTracer
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,8 @@ class AppState:
     connectors: service_interfaces.ConnectorService | None = None
     """None: this deployment has no connectors."""
     policies: RequestPolicies = field(default_factory=RequestPolicies)
-    feed: service_interfaces.NamespaceFeed | None = None
-    questions: service_interfaces.QuestionService | None = None
+    feed: FeedHub | None = None
+    questions: QuestionNotifier | None = None
     settings_lock: SettingsLock = field(default_factory=SettingsLock)
 
     def incarnations_of(self, namespace: str) -> tuple[str, ...]:

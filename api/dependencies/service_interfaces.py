@@ -1,17 +1,14 @@
-"""The parts of app, connectors and queries that requests use and that this layer may not import."""
+"""The parts of app and connectors that requests use and that this layer may not import, and functions of queries."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
 from pipeline.connector_registry import ConnectorCapabilities, ConnectorRegistry
 from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport
-from pipeline.question_registry import QuestionRegistry
 from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
 from pipeline.store.generations.replay_request import ReplayProgress, ReplayRequest
-from schemas.events import ConnectorChanged, QuestionChanged
-from schemas.http.extensions import explain_bodies as bodies
+from schemas.events import ConnectorChanged
 from schemas.http.extensions.replay_bodies import ReplayPlanResponse
 from schemas.http.v5.memory_bodies import MemoryIncluded
 from schemas.http.v5.profile_bodies import Profile, ProfileBody
@@ -36,68 +33,6 @@ class RelatedMemoriesFunction(Protocol):
     async def __call__(
         self, namespace: NamespaceRow, memory: MemoryRow, *, include: Collection[str], limit: int
     ) -> MemoryIncluded: ...
-
-
-class Explainer(Protocol):
-    """Answers searches and profiles together with the reasons."""
-
-    async def search(self, namespace: NamespaceRow | None, body: bodies.ExplainSearchBody) -> bodies.ExplainedSearch:
-        """None: a namespace that does not exist."""
-
-    async def missing(self, namespace: NamespaceRow | None, body: bodies.ExplainMissingBody) -> bodies.ExplainedAbsence:
-        """Say why a document is not among the results of a search."""
-
-    async def profile(
-        self, namespace: NamespaceRow | None, organization: OrganizationRow, body: bodies.ExplainProfileBody
-    ) -> bodies.ExplainedProfile: ...
-
-
-class ProvenanceReader(Protocol):
-    """Traces a row back to the log. NotFoundError when the namespace has no such row."""
-
-    async def document(self, namespace: NamespaceRow, id: str) -> bodies.ExplainedDocument: ...  # noqa: A002
-
-    async def chunk(self, namespace: NamespaceRow, id: str) -> bodies.ExplainedChunk: ...  # noqa: A002
-
-    async def memory(self, namespace: NamespaceRow, id: str) -> bodies.ExplainedMemory: ...  # noqa: A002
-
-
-class FeedStream(Protocol):
-    def stream(self) -> AsyncGenerator[bytes, None]:
-        """Yield server-sent events until the listener may not listen any more, or the process ends."""
-
-
-class NamespaceFeed(Protocol):
-    def listen(
-        self, namespace: str, key: str, cursor: str | None, may_continue: Callable[[], bool]
-    ) -> AbstractAsyncContextManager[FeedStream]:
-        """Open a feed from now on, or from after a cursor. ApiError 400, 410 or 429."""
-
-
-class QuestionService(Protocol):
-    @property
-    def registry(self) -> QuestionRegistry: ...
-
-    def seal(self, question: str, secret: str, url: str) -> str:
-        """Encrypt the secret of a question and its receiver's address. ValueError names a missing key."""
-
-    def unseal(self, question: QuestionChanged) -> tuple[str, str]:
-        """Decrypt the secret of a question and its receiver's address. ValueError names a missing or wrong key."""
-
-    async def start_offsets(self) -> dict[int, int]:
-        """Return the position in the log from which a new question is answered."""
-
-    async def find_fault(self, url: str) -> str | None:
-        """Return why nothing can be sent to a URL; None if nothing speaks against it."""
-
-    async def send_test(self, question: QuestionChanged) -> str | None:
-        """Post a notification without memories now; return why it failed, None if the receiver took it."""
-
-    def obstacle(self, question: QuestionChanged) -> str | None:
-        """Return why a question that is not paused is stopped; None if it is not."""
-
-    async def rotate_keys(self) -> tuple[int, list[str]]:
-        """Encrypt secrets anew with the newest key: how many, and the questions that no key decrypts."""
 
 
 class ReplayService(Protocol):

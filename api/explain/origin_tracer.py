@@ -26,7 +26,7 @@ OLDER_TEXT_NOTE = "The document has a newer text; where this one stood in it is 
 
 @dataclass(frozen=True, slots=True)
 class OriginTracer:
-    """`api.dependencies.service_interfaces.ProvenanceReader` over tables and log; `embedder`: name of the embedder."""
+    """Traces rows back to the log; NotFoundError for a row that the namespace lacks. `embedder`: its name."""
 
     cache: NamespaceIndexCache
     documents: ShardedDocumentTable

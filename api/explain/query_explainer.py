@@ -69,7 +69,7 @@ NOTHING_OMITTED = OmittedCounts(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class QueryExplainer:
-    """`api.dependencies.service_interfaces.Explainer`; `run_search` answers searches without explanations too."""
+    """Answers searches and profiles together with the reasons. `run_search` answers without them too."""
 
     run_search: search_query.NamespaceSearch
     cache: NamespaceIndexCache

@@ -60,7 +60,7 @@ class CursorTooOldError(ApiError):
 
 
 class FeedHub:
-    """`api.dependencies.service_interfaces.NamespaceFeed`. It follows the log while anyone listens.
+    """Feed of each namespace. It follows the log while anyone listens.
 
     `tables`: the active tables. A record is sent when its stages have handled it, in log order within its partition.
     """

@@ -10,16 +10,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
+from typing import Final
 from urllib.parse import urlsplit
 
 import httpx2
 
-from api.commands.standing_questions import SECRET_PREFIX
 from pipeline.errors import ParsingError, RetryableError
 from pipeline.parsing.url_fetcher import GuardedTransport, Resolver, resolve_allowed, resolve_host
 from schemas.address_secrets import MASK, is_masked
 from schemas.public_addresses import Address, is_public
 
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - how a secret begins, none itself
 TIMEOUT_SECONDS = 10.0
 """Time from the first byte sent to the status of the answer."""
 USER_AGENT = "recollect/0.1 (+self-hosted memory service; standing questions)"

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from api.archive.document_redaction import redact_memories
 from api.commands import memory_correction
 from api.dependencies.authentication import ReadAccess, RedactAccess
-from api.presenters import memory_reviews
+from api.reads import memory_reviews
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.http.extensions import correction_bodies
 

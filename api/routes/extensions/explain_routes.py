@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from api.dependencies.authentication import NamespaceAccess, ReadAccess
 from api.dependencies.path_and_query_parameters import DocumentPath, PageLimit, PageNumber, ResourcePath
 from api.errors.http_errors import NotFoundError
-from api.presenters import filtered_memories, memory_graph
+from api.reads import filtered_memories, memory_graph
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.errors import RejectedError
 from pipeline.rows import NamespaceRow

@@ -13,8 +13,8 @@ from api.commands import standing_questions as commands
 from api.dependencies.app_state import CurrentAppState
 from api.dependencies.authentication import NamespaceAccess, ReadAccess, SubscribeAccess
 from api.dependencies.path_and_query_parameters import ResourcePath
-from api.dependencies.service_interfaces import FeedStream
 from api.errors.http_errors import ServiceUnavailableError
+from api.feed.feed_subscription import FeedSubscription
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.http.extensions import feed_bodies as bodies
 
@@ -44,7 +44,9 @@ class _EventStreamResponse(StreamingResponse):
             log.info("A feed was ended: its listener read nothing for %.0f s.", SEND_TIMEOUT_SECONDS)
 
 
-async def _feed(request: Request, access: ReadAccess, last_event_id: _LastEventId = None) -> AsyncIterator[FeedStream]:
+async def _feed(
+    request: Request, access: ReadAccess, last_event_id: _LastEventId = None
+) -> AsyncIterator[FeedSubscription]:
     feed = access.state.feed
     if feed is None:
         raise ServiceUnavailableError("There is no feed here", "This process serves none.")
@@ -72,7 +74,7 @@ def _still_opens(request: Request, access: NamespaceAccess) -> bool:
     responses=error_responses(400, 401, 403, 410, 429, 500, 503)
     | {200: {"description": "Server-sent events", "content": {"text/event-stream": {"schema": {"type": "string"}}}}},
 )
-async def feed(listening: Annotated[FeedStream, Depends(_feed)]) -> _EventStreamResponse:
+async def feed(listening: Annotated[FeedSubscription, Depends(_feed)]) -> _EventStreamResponse:
     """Stream changes of documents and memories of the namespace as server-sent events.
 
     `Last-Event-ID` resumes after an event. The guide to the feed describes events, order and limits.

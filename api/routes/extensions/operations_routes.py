@@ -7,8 +7,8 @@ from fastapi import APIRouter, Query
 from api.commands import erasure, namespace_settings
 from api.dependencies.authentication import AdminKey, ForgettingOperatorKey, OperatorKey, ReadingOperatorKey, ReadKey
 from api.errors.http_errors import BadRequestError, ForbiddenError
-from api.presenters import service_status, usage_report
 from api.presenters.erasure_presenter import erasure_response
+from api.reads import service_status, usage_report
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.usage_counter import month_of
 from schemas.http.extensions import operations_bodies as bodies

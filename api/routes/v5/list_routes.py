@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query
 from api.dependencies.authentication import NamespaceAccess, ReadAccess
 from api.dependencies.path_and_query_parameters import PageLimit, PageNumber
 from api.errors.http_errors import BadRequestError
-from api.presenters import list_pages
+from api.reads import list_pages
 from api.routes.contract_route import ContractRoute
 from schemas.http.v5 import list_bodies as bodies
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.presenters.service_status import search_speed
+from api.reads.service_status import search_speed
 from pipeline.runtime.metrics import REQUEST_BUCKETS, Metrics
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.presenters.memory_graph import find_names
+from api.reads.memory_graph import find_names
 
 
 def test_names_lead_to_the_texts_that_have_them() -> None:

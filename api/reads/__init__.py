@@ -1,0 +1,1 @@
+"""Reads of routes: lists, reports and graphs, made of rows and presented."""
