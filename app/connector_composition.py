@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 from app.pipeline_supervisor import PipelineSupervisor
 from connectors.accounts.account_linking import AccountLinking
 from connectors.accounts.connection_factory import ConnectionFactory
-from connectors.accounts.credential_vault import CredentialCipher, MissingKeyCipher, SecretStore, load_or_create_key
+from connectors.accounts.credential_vault import CredentialCipher, SecretStore, load_or_create_key
 from connectors.client.http_client import HttpClients
 from connectors.edge.edge_routes import edge_routes
 from connectors.edge.webhooks import WebhookReceiver
@@ -130,10 +130,9 @@ def _state_uri(settings: Settings) -> str:
     return str(settings.data_dir.resolve() / CONNECTORS_FOLDER)
 
 
-def open_vault(settings: Settings) -> CredentialCipher | MissingKeyCipher:
+def open_vault(settings: Settings) -> CredentialCipher:
     """Open the cipher of secrets. VaultKeyError carries a message for the operator."""
-    keys = encryption_keys(settings)
-    return MissingKeyCipher() if keys is None else CredentialCipher(keys)
+    return CredentialCipher(encryption_keys(settings))
 
 
 def encryption_keys(settings: Settings) -> str | None:

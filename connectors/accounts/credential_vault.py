@@ -31,13 +31,15 @@ class VaultKeyError(MisconfigurationError, ValueError):
 
 
 class CredentialCipher:
-    """Encrypts with the first key and decrypts with any: add a new key in front to rotate."""
+    """Encrypts with the first key and decrypts with any: add a new key in front to rotate.
 
-    has_key = True
+    Without keys (None) every call raises VaultKeyError.
+    """
 
-    def __init__(self, keys: str) -> None:
-        self._encoded_keys = [key.strip() for key in keys.split(",") if key.strip()]
-        if not self._encoded_keys or not all(map(_is_key, self._encoded_keys)):
+    def __init__(self, keys: str | None) -> None:
+        self.has_key = keys is not None
+        self._encoded_keys = [key.strip() for key in (keys or "").split(",") if key.strip()]
+        if self.has_key and not (self._encoded_keys and all(map(_is_key, self._encoded_keys))):
             raise VaultKeyError(
                 "RECOLLECT_SECRET_KEY is not a list of keys. Each is 32 random bytes in URL-safe base64;"
                 " make one with `recollect connectors key`."
@@ -75,6 +77,11 @@ class CredentialCipher:
 
     @cached_property
     def _keys(self) -> "list[Fernet]":
+        if not self.has_key:
+            raise VaultKeyError(
+                "RECOLLECT_SECRET_KEY is not set. Several processes share the credentials of connectors, so they need"
+                " one key: make it with `recollect connectors key` and give it to each of them."
+            )
         from cryptography.fernet import Fernet  # noqa: PLC0415 - see above
 
         return [Fernet(key) for key in self._encoded_keys]
@@ -104,34 +111,10 @@ def load_or_create_key(path: Path) -> str:
     return path.read_text().strip()
 
 
-class MissingKeyCipher:
-    """Cipher of a service without a key: every call raises VaultKeyError."""
-
-    has_key = False
-
-    def encrypt(self, *_: object) -> str:
-        """Raise VaultKeyError."""
-        raise VaultKeyError(_NO_KEY_MESSAGE)
-
-    def decrypt(self, *_: object) -> dict[str, Any]:
-        """Raise VaultKeyError."""
-        raise VaultKeyError(_NO_KEY_MESSAGE)
-
-    def uses_current_key(self, *_: object) -> bool:
-        """Raise VaultKeyError."""
-        raise VaultKeyError(_NO_KEY_MESSAGE)
-
-
-_NO_KEY_MESSAGE = (
-    "RECOLLECT_SECRET_KEY is not set. Several processes share the credentials of connectors, so they need one"
-    " key: make it with `recollect connectors key` and give it to each of them."
-)
-
-
 class SecretStore:
     """Secrets by connector; reads are never cached and updates are atomic across processes."""
 
-    def __init__(self, table: ConnectorStateStore, cipher: CredentialCipher | MissingKeyCipher, locks: Locks) -> None:
+    def __init__(self, table: ConnectorStateStore, cipher: CredentialCipher, locks: Locks) -> None:
         self._table = table
         self._cipher = cipher
         self._locks = locks
