@@ -218,7 +218,7 @@ def _build_app_state(
         queries=_build_queries(pipeline),
         health=pipeline.health,
         metrics=resources.metrics,
-        dead_letters=resources.bus,
+        bus=resources.bus,
         settings_lock=resources.settings_lock,
         connectors=services.connectors,
         replays=services.replays,

@@ -106,11 +106,9 @@ async def set_options(state: AppState, id: str, body: bodies.ConnectorOptionsBod
 
 async def rotate_credentials(state: AppState) -> bodies.CredentialRotationResponse:
     """Re-encrypt every credential, and the secrets of standing questions, with the newest secret key."""
-    if state.connectors is None and state.questions is None:
-        raise ServiceUnavailableError("Not available on this deployment", "It has no connectors and no questions.")
-    results = [] if state.connectors is None else [await state.connectors.rotate_credentials()]
-    if state.questions is not None:
-        results.append(await state.questions.rotate_keys())
+    results = [await state.questions.rotate_keys()]
+    if state.connectors is not None:
+        results.append(await state.connectors.rotate_credentials())
     return bodies.CredentialRotationResponse(
         rotated=sum(count for count, _ in results), unreadable=[place for _, places in results for place in places]
     )

@@ -6,7 +6,7 @@ from api.commands.document_submission import delete_documents
 from api.commands.namespace_settings import count_contents, delete_namespace, require_namespace
 from api.dependencies.app_state import AppState
 from api.dependencies.service_interfaces import ErasureService
-from api.errors.http_errors import ConflictError, NotFoundError, ServiceUnavailableError
+from api.errors.http_errors import ConflictError, NotFoundError
 from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport, ErasureScope, ErasureUnsupportedError
 from pipeline.memory.versioning.comparison_keys import premise_key
 from pipeline.memory.versioning.truth_maintenance import premises
@@ -79,8 +79,6 @@ async def erase(state: AppState, scope: ErasureScope) -> ErasureReport:
 
 
 def _service(state: AppState) -> ErasureService:
-    if state.erasures is None:
-        raise ServiceUnavailableError("This process cannot erase", "Ask the process that runs the pipeline.")
     try:
         state.erasures.require_support()
     except ErasureUnsupportedError as error:

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from api.commands.namespace_settings import get_or_create_namespace
 from api.dependencies.app_state import AppState
-from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError, ServiceUnavailableError
+from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError
 from api.questions.question_notifier import QuestionNotifier
 from api.questions.webhook_sender import SECRET_PREFIX
 from schemas.address_secrets import is_masked, mask_secrets
@@ -25,7 +25,7 @@ async def create_question(
     state: AppState, namespace: str, body: bodies.QuestionBody, key: str
 ) -> bodies.QuestionCreated:
     """Ask a question; memories formed from now on are matched."""
-    questions = _require_service(state)
+    questions = state.questions
     await _require_receiver(questions, body.url)
     row = await get_or_create_namespace(state, namespace)
     async with state.settings_lock.acquire(f"questions/{namespace}"):
@@ -57,7 +57,7 @@ async def list_questions(state: AppState, namespace: str, *, with_paths: bool) -
 
     Paths of receivers are often secrets; only who may connect sees them.
     """
-    questions, row = _require_service(state), state.catalog.namespace(namespace)
+    questions, row = state.questions, state.catalog.namespace(namespace)
     await questions.registry.catch_up()
     found = [] if row is None else questions.registry.of(row.incarnations)
     shown = [_to_response(questions, question) for question in found]
@@ -79,7 +79,7 @@ async def change_question(
     url = fields.pop("url", None)
     if url is None:
         return await _change(state, namespace, id_, lambda *_: fields)
-    await _require_receiver(_require_service(state), url)
+    await _require_receiver(state.questions, url)
 
     def name_receiver(questions: QuestionNotifier, question: QuestionChanged) -> Mapping[str, Any]:
         secret, _ = _unseal(questions, question)
@@ -142,18 +142,12 @@ async def _change(
 
 
 async def _require_question(state: AppState, namespace: str, id_: str) -> tuple[QuestionNotifier, QuestionChanged]:
-    questions, row = _require_service(state), state.catalog.namespace(namespace)
+    questions, row = state.questions, state.catalog.namespace(namespace)
     await questions.registry.catch_up()
     question = questions.registry.find(id_)
     if question is None or row is None or question.incarnation not in row.incarnations:
         raise NotFoundError("Standing question not found", f"There is no question {id_[:100]!r} in this namespace.")
     return questions, question
-
-
-def _require_service(state: AppState) -> QuestionNotifier:
-    if state.questions is None:
-        raise ServiceUnavailableError("There are no standing questions here", "This process serves none.")
-    return state.questions
 
 
 async def _require_receiver(questions: QuestionNotifier, url: str) -> None:

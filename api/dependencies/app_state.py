@@ -63,15 +63,15 @@ class AppState:
     queries: Queries
     health: HealthService
     submissions: Submissions
-    dead_letters: Bus | None = None
-    metrics: Metrics = field(default_factory=Metrics)
-    replays: service_interfaces.ReplayService | None = None
-    erasures: service_interfaces.ErasureService | None = None
+    bus: Bus
+    policies: RequestPolicies
+    replays: service_interfaces.ReplayService
+    erasures: service_interfaces.ErasureService
+    questions: QuestionNotifier
+    feed: FeedHub | None = None
     connectors: service_interfaces.ConnectorService | None = None
     """None: this deployment has no connectors."""
-    policies: RequestPolicies = field(default_factory=RequestPolicies)
-    feed: FeedHub | None = None
-    questions: QuestionNotifier | None = None
+    metrics: Metrics = field(default_factory=Metrics)
     settings_lock: SettingsLock = field(default_factory=SettingsLock)
 
     def incarnations_of(self, namespace: str) -> tuple[str, ...]:

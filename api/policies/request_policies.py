@@ -22,12 +22,10 @@ from schemas.topics import FEEDBACK_SUBMITTED
 class RequestPolicies:
     """Policies of a process, kept over a switch of generations; quotas are counted across all processes."""
 
+    audit: AuditLog
+    recalls: RecallLog
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)
     quotas: MonthlyQuotas = field(default_factory=MonthlyQuotas)
-    audit: AuditLog | None = None
-    """None: no audit log in this process."""
-    recalls: RecallLog | None = None
-    """None: no recall log in this process."""
     feedback_limiter: FeedbackLimiter = field(default_factory=FeedbackLimiter)
     upload_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
     """Bounds how many uploaded files are in memory at once."""
@@ -46,4 +44,4 @@ async def open_request_policies(settings: Settings, bus: Bus, clock: Clock) -> A
             FeedbackSubmitted.model_validate_json(record.value) async for record in bus.read(FEEDBACK_SUBMITTED.name)
         ]
         feedback_limiter.restore(events, clock.now())
-        yield RequestPolicies(RateLimiter(settings.rate_limit), quotas, AuditLog(bus), RecallLog(bus), feedback_limiter)
+        yield RequestPolicies(AuditLog(bus), RecallLog(bus), RateLimiter(settings.rate_limit), quotas, feedback_limiter)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import isinf
 
 from api.dependencies.app_state import AppState
-from api.errors.http_errors import NotFoundError, ServiceUnavailableError
+from api.errors.http_errors import NotFoundError
 from api.presenters.resource_presenter import display_title
 from pipeline.bus.port import Bus
 from pipeline.bus.records import DEAD_LETTER_HEADERS, DeadLetter
@@ -55,7 +55,7 @@ async def service_status(state: AppState) -> bodies.StatusResponse:
             bodies.StageLag(stage=group.removeprefix("recollect."), topic=topic, lag=count)
             for (group, topic), count in sorted(snapshot.lag.items())
         ],
-        dead_letters=await _dead_letter_counts(require_dead_letter_queue(state)),
+        dead_letters=await _dead_letter_counts(state.bus),
         failures=(await failed_documents(state))[:STATUS_PREVIEW_SIZE],
         delayed=delayed[:STATUS_PREVIEW_SIZE],
         delayed_count=len(delayed),
@@ -68,22 +68,13 @@ async def service_status(state: AppState) -> bodies.StatusResponse:
 
 
 async def _running_replay(state: AppState) -> ReplayProgressResponse | None:
-    progress = None if state.replays is None else await state.replays.latest_progress()
-    return None if progress is None or progress.state != "running" else ReplayProgressResponse.model_validate(progress)
+    progress = await state.replays.latest_progress()
+    return ReplayProgressResponse.model_validate(progress) if progress.state == "running" else None
 
 
-async def _dead_letter_counts(queue: Bus) -> dict[str, int]:
-    counts = {topic.name: await queue.depth(topic.dead_letter_topic) for topic in ALL_TOPICS}
+async def _dead_letter_counts(bus: Bus) -> dict[str, int]:
+    counts = {topic.name: await bus.depth(topic.dead_letter_topic) for topic in ALL_TOPICS}
     return {name: count for name, count in counts.items() if count}
-
-
-def require_dead_letter_queue(state: AppState) -> Bus:
-    """Return the dead-letter queue; ServiceUnavailableError if this deployment cannot read it."""
-    if state.dead_letters is None:
-        raise ServiceUnavailableError(
-            "Dead letters can't be read here", "The log of this deployment does not show them."
-        )
-    return state.dead_letters
 
 
 async def failed_documents(state: AppState) -> list[bodies.FailedDocument]:
@@ -118,7 +109,7 @@ def _with_namespaces(state: AppState, rows: Iterable[DocumentRow]) -> Iterator[t
 async def get_dead_letter(state: AppState, id: str) -> bodies.DeadLetterResponse:  # noqa: A002 - a letter's own word
     """Return a dead letter with headers and payload; NotFoundError if it does not exist any more."""
     topic = id.partition("/")[0].removesuffix(".dlq")
-    letters = await require_dead_letter_queue(state).dead_letters(topic, MAX_DEAD_LETTERS_SCANNED)
+    letters = await state.bus.dead_letters(topic, MAX_DEAD_LETTERS_SCANNED)
     letter = next((letter for letter in letters if letter.id == id), None)
     if letter is None:
         raise NotFoundError("Dead letter not found", f"There is no dead letter {id[:200]!r} any more.")

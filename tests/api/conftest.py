@@ -17,12 +17,18 @@ from api.dependencies.app_state import AppState, CurrentAppState, Queries
 from api.explain.event_locator import EventLocator
 from api.explain.origin_tracer import OriginTracer
 from api.explain.query_explainer import QueryExplainer
+from api.feed.feed_events import FeedTables
 from api.policies.api_keys import ApiKeyAuthenticator
 from api.policies.audit_log import AuditLog
 from api.policies.key_tree import KeyTree
+from api.policies.recall_log import RecallLog
 from api.policies.request_policies import RequestPolicies
+from api.questions.question_matching import QuestionSources
+from api.questions.question_notifier import QuestionNotifier
+from api.questions.webhook_sender import WebhookSender
 from api.search.profile_query import ProfileQuery
 from api.search.search_query import SearchModels, search_namespace
+from connectors.accounts.credential_vault import CredentialCipher
 from pipeline.bus.sqlite.bus import SqliteBus
 from pipeline.health import HealthService
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
@@ -30,7 +36,9 @@ from pipeline.memory.versioning.fact_lookup import FactLookup
 from pipeline.memory.versioning.memory_repository import MemoryRepository
 from pipeline.parsing.pdf_pages.page_renderer import PageRenderer
 from pipeline.profile.profile_cache import ProfileCache
+from pipeline.question_registry import QuestionRegistry
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
+from pipeline.runtime.local_locks import LocalLocks
 from pipeline.runtime.metrics import Metrics
 from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.store import SettingsCatalog, Store, open_store
@@ -38,6 +46,7 @@ from pipeline.store.blobs.blob_store import FolderBlobs
 from schemas.topics import SETTINGS_CHANGED
 from tests.support.contract_client import ContractClient
 from tests.support.fakes import FixedClock, HashingEmbedder
+from tests.support.idle_services import IdleReplays, NoErasures
 from tests.support.static_queries import StaticQueries
 from tests.support.submissions import follow_submissions
 from tests.support.table_rows import key
@@ -122,6 +131,11 @@ async def open_service(folder: Path, site: Path | None = None) -> AsyncIterator[
     submissions = follow_submissions(bus, store.documents)
     stack = AsyncExitStack()
     settings = await stack.enter_async_context(bus.follow(SETTINGS_CHANGED, catalog.handle))
+    settings_lock = SettingsLock(catch_up=settings.catch_up, wait_for=settings.wait_for)
+    explainer = make_explainer(store, cache, clock)
+    feed_tables = FeedTables(catalog, store.documents, store.memories, generation=0)
+    sender = WebhookSender()
+    stack.push_async_callback(sender.aclose)
     state = AppState(
         publisher=bus,
         documents=store.documents,
@@ -141,15 +155,28 @@ async def open_service(folder: Path, site: Path | None = None) -> AsyncIterator[
             build_profile=queries.profile,
             find_related=queries.related,
             find_semantic_matches=queries.semantic_matches,
-            explainer=make_explainer(store, cache, clock),
+            explainer=explainer,
             provenance=OriginTracer(cache, store.documents, store.chunks, store.memories, EventLocator(bus), "none"),
         ),
         submissions=submissions,
         health=HealthService(bus, store, cache, metrics, folder),
         metrics=metrics,
-        dead_letters=bus,
-        settings_lock=SettingsLock(catch_up=settings.catch_up, wait_for=settings.wait_for),
-        policies=RequestPolicies(audit=AuditLog(bus)),
+        bus=bus,
+        settings_lock=settings_lock,
+        policies=RequestPolicies(AuditLog(bus), RecallLog(bus)),
+        replays=IdleReplays(),
+        erasures=NoErasures(),
+        questions=QuestionNotifier(
+            await stack.enter_async_context(QuestionRegistry(bus).follow()),
+            bus,
+            sender,
+            lambda: CredentialCipher(None),
+            lambda: QuestionSources(feed_tables, explainer.run_search, store.refresh),
+            find_obstacle=lambda _, __: None,
+            clock=clock,
+            locks=LocalLocks(),
+            settings_lock=settings_lock,
+        ),
     )
 
     @asynccontextmanager

@@ -6,7 +6,6 @@ from fastapi import APIRouter, Query
 
 from api.commands import namespace_settings
 from api.dependencies.authentication import AdminAccess, OperatorKey
-from api.errors.http_errors import ServiceUnavailableError
 from api.policies.recall_log import decode_place, encode_place
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.base import format_timestamp
@@ -29,10 +28,7 @@ async def list_audit_entries(
     caller: OperatorKey, limit: Limit = 100, before: BeforeOffset = None
 ) -> bodies.AuditLogResponse:
     """List administrative actions, newest first."""
-    audit = caller.state.policies.audit
-    if audit is None:
-        raise ServiceUnavailableError("No audit log", "This process keeps no audit log.")
-    entries = await audit.newest(limit, before)
+    entries = await caller.state.policies.audit.newest(limit, before)
     shown = [
         bodies.AuditEntry(
             offset=offset, at=format_timestamp(entry.at), **entry.model_dump(exclude={"at"}, exclude_none=True)
@@ -57,8 +53,6 @@ async def list_recalls(access: AdminAccess, limit: Limit = 100, before: BeforePl
     A page may be short, or empty, and still have `before`: only so much of the log is read for one.
     """
     recalls = access.state.policies.recalls
-    if recalls is None:
-        raise ServiceUnavailableError("No recall log", "This process keeps no recall log.")
     row = namespace_settings.require_namespace(access.state, access.namespace)
     entries, left = await recalls.newest(row.incarnations, limit, None if before is None else decode_place(before))
     shown = [

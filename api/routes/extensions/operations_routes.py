@@ -45,7 +45,7 @@ async def list_dead_letters(
     caller: OperatorKey, topic: TopicName = None, limit: Limit = 100
 ) -> bodies.DeadLettersResponse:
     """List records that could not be processed."""
-    letters = await service_status.require_dead_letter_queue(caller.state).dead_letters(topic, limit)
+    letters = await caller.state.bus.dead_letters(topic, limit)
     return bodies.DeadLettersResponse(dead_letters=[service_status.dead_letter_summary(letter) for letter in letters])
 
 
@@ -60,7 +60,7 @@ async def redrive_dead_letters(
     caller: OperatorKey, topic: TopicName = None, id: DeadLetterIds = None, limit: Limit = 1000
 ) -> bodies.RedriveResponse:
     """Return dead letters to their topics."""
-    redriven = await service_status.require_dead_letter_queue(caller.state).redrive(topic, limit, ids=id)
+    redriven = await caller.state.bus.redrive(topic, limit, ids=id)
     caller.add_audit_fields(redriven=redriven)
     return bodies.RedriveResponse(redriven=redriven)
 
@@ -72,7 +72,7 @@ async def drop_dead_letters(
     """Drop the dead letters of a topic, or with these ids, for good."""
     if topic is None and not id:
         raise BadRequestError("No dead letters selected", "Give a topic or ids.")
-    dropped = await service_status.require_dead_letter_queue(caller.state).drop_dead_letters(topic, limit, ids=id)
+    dropped = await caller.state.bus.drop_dead_letters(topic, limit, ids=id)
     caller.add_audit_fields(dropped=dropped)
     return bodies.DropResponse(dropped=dropped)
 

@@ -2,10 +2,8 @@
 
 from fastapi import APIRouter
 
-from api.dependencies.app_state import AppState
 from api.dependencies.authentication import OperatorKey
-from api.dependencies.service_interfaces import ReplayService
-from api.errors.http_errors import ConflictError, ServiceUnavailableError
+from api.errors.http_errors import ConflictError
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.store.generations.replay_request import ReplayError, ReplayRequest
 from schemas.http.extensions.replay_bodies import (
@@ -22,14 +20,14 @@ _REPLAY_ERRORS = error_responses(400, 401, 403, 409, 500, 503)
 @router.get("", responses=error_responses(400, 401, 403, 500, 503))
 async def progress(caller: OperatorKey) -> ReplayProgressResponse:
     """Return the progress of the running or latest replay."""
-    return ReplayProgressResponse.model_validate(await _require_replay_service(caller.state).latest_progress())
+    return ReplayProgressResponse.model_validate(await caller.state.replays.latest_progress())
 
 
 @router.post("", status_code=202, responses=_REPLAY_ERRORS)
 async def start(caller: OperatorKey, body: ReplayBody) -> ReplayProgressResponse:
     """Rebuild the tables from the log in a new generation, then switch over to it."""
     caller.add_audit_fields(**body.model_dump(exclude_none=True, exclude={"embedder_base_url"}, by_alias=True))
-    replays = _require_replay_service(caller.state)
+    replays = caller.state.replays
     try:
         replays.start(ReplayRequest(**dict(body)))
     except ReplayError as error:
@@ -41,7 +39,7 @@ async def start(caller: OperatorKey, body: ReplayBody) -> ReplayProgressResponse
 async def plan(caller: OperatorKey, body: ReplayBody) -> ReplayPlanResponse:
     """Estimate what a replay would read and write, without changes."""
     try:
-        return await _require_replay_service(caller.state).plan(ReplayRequest(**dict(body)))
+        return await caller.state.replays.plan(ReplayRequest(**dict(body)))
     except ReplayError as error:
         raise ConflictError("This can't be replayed", str(error)) from error
 
@@ -49,7 +47,7 @@ async def plan(caller: OperatorKey, body: ReplayBody) -> ReplayPlanResponse:
 @router.delete("", responses=error_responses(400, 401, 403, 500, 503))
 async def cancel(caller: OperatorKey) -> ReplayProgressResponse:
     """Cancel the running replay; the active generation is unchanged."""
-    replays = _require_replay_service(caller.state)
+    replays = caller.state.replays
     await replays.cancel()
     return ReplayProgressResponse.model_validate(await replays.latest_progress())
 
@@ -57,7 +55,7 @@ async def cancel(caller: OperatorKey) -> ReplayProgressResponse:
 @router.post("/rollback", status_code=202, responses=_REPLAY_ERRORS)
 async def roll_back(caller: OperatorKey) -> ReplayProgressResponse:
     """Switch back to the previous generation, after it has caught up with the log."""
-    replays = _require_replay_service(caller.state)
+    replays = caller.state.replays
     try:
         replays.roll_back()
     except ReplayError as error:
@@ -69,12 +67,6 @@ async def roll_back(caller: OperatorKey) -> ReplayProgressResponse:
 async def clean_up(caller: OperatorKey) -> CleanUpResponse:
     """Remove the previous generation; a rollback is impossible afterwards."""
     try:
-        return CleanUpResponse(removed=await _require_replay_service(caller.state).clean_up())
+        return CleanUpResponse(removed=await caller.state.replays.clean_up())
     except ReplayError as error:
         raise ConflictError("Nothing was removed", str(error)) from error
-
-
-def _require_replay_service(state: AppState) -> ReplayService:
-    if state.replays is None:
-        raise ServiceUnavailableError("Replays are not available", "This process does not run the pipeline.")
-    return state.replays

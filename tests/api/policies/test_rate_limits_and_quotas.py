@@ -7,7 +7,6 @@ import pytest
 
 from api.dependencies.app_state import CurrentAppState
 from api.policies.monthly_quotas import MonthlyQuota, MonthlyQuotas
-from api.policies.request_policies import RequestPolicies
 from api.policies.token_bucket import RateLimiter
 from tests.api.conftest import Service
 from tests.api.policies.test_api_keys import issued
@@ -20,7 +19,7 @@ NOTE = {"content": "Ada plays the cello."}
 def set_policies(service: Service, **policies: Any) -> None:
     """Replace the policies of a service."""
     serving: CurrentAppState = service.app.state.recollect
-    serving.state = replace(serving.state, policies=RequestPolicies(**policies))
+    serving.state = replace(serving.state, policies=replace(service.state.policies, **policies))
 
 
 async def test_a_key_that_asks_too_fast_is_told_when_to_come_back(service: Service, client: ContractClient) -> None:
