@@ -305,6 +305,39 @@ def names_directly(text: str, beings: frozenset[str]) -> bool:
     return False
 
 
+def named_relatives(text: str) -> list[str]:
+    """Return the speaker's relatives whom a text names, with the word that makes them theirs and the name.
+
+    >>> named_relatives("Mein Mann Hauke kocht, die Frau Meier nicht"), named_relatives("istri saya Dewi kerja")
+    (['Mein Mann Hauke'], ['istri saya Dewi'])
+    """
+    spaced, found = _spaced(text), list(_WORD.finditer(text))
+    phrases: list[str] = []
+    for match in _pattern("relatives").finditer(spaced):
+        first, name = spaced[: match.start()].count(" "), spaced[: match.end()].count(" ")
+        if name < len(found) and found[name].group() in _OWNERS_AFTER:
+            name += 1
+        elif first > 0 and _pattern("owned").match(_spaced(found[first - 1].group())):
+            first -= 1
+        elif _OWNED_BY_ENDING.search(match.group()) is None:
+            continue
+        if name < len(found) and _is_name(found[name].group()):
+            gap = text[found[name - 1].end() : found[name].start()]
+            phrases += [text[found[first].start() : found[name].end()]] if _NAME_GAP.fullmatch(gap) else []
+    return phrases
+
+
+def _is_name(word: str) -> bool:
+    return word[0].isupper() and word[1:].islower() and _OF_NOUNS.search(word) is None
+
+
+_OWNED_BY_ENDING = re.compile("(?:ni|[a\u00e1e\u00e9o\u00f6i\u0131u\u00fc]m|ku)$")
+"""Endings of Finnish, Hungarian, Turkish and Indonesian relatives that are the speaker's."""
+_OWNERS_AFTER = frozenset({"saya", "kami", "aku"})
+_OF_NOUNS = re.compile(r"(?:tag|ung|heit|keit|schaft|chen|eit|nis|and|ing)$")
+"""Endings of German nouns, which have a capital as names do."""
+
+
 def _words(text: str) -> list[str]:
     words = _WORD.findall(text.casefold().replace("\u2019", "'"))
     return [word.removesuffix("'s") for word in words]

@@ -128,16 +128,9 @@ def _when(match: re.Match[str]) -> Iterable[Attribute | None]:
 
 
 _MOMENTS = {
-    "opens": "opens",
-    "closes": "closes",
-    "leaves": "leaves",
-    "departs": "leaves",
-    "arrives": "arrives",
-    "starts": "starts",
-    "begins": "starts",
-    "ends": "ends",
-    "finishes": "ends",
-}
+    "opens": "opens", "closes": "closes", "leaves": "leaves", "departs": "leaves", "arrives": "arrives",
+    "starts": "starts", "begins": "starts", "ends": "ends", "finishes": "ends",
+}  # fmt: skip
 
 
 def _moment_of(match: re.Match[str]) -> str:
@@ -151,20 +144,12 @@ def _where(match: re.Match[str]) -> Iterable[Attribute | None]:
 
 
 _GROUPS = (
-    ("open", "open closed shut resolved fixed done merged reopened"),
-    ("on", "on off enabled disabled"),
-    ("alive", "alive dead deceased"),
-    ("employed", "employed unemployed retired jobless"),
-    ("online", "online offline"),
-    ("active", "active inactive"),
-    ("available", "available unavailable"),
-    ("full-time", "full-time part-time"),
-    ("pass", "passing failing green red"),
-    ("healthy", "healthy sick ill"),
-    ("public", "public private"),
-    ("planned", "planned dropped cancelled"),
-    ("pregnant", "pregnant"),
-)
+    ("open", "open closed shut resolved fixed done merged reopened"), ("on", "on off enabled disabled"),
+    ("alive", "alive dead deceased"), ("employed", "employed unemployed retired jobless"), ("online", "online offline"),
+    ("active", "active inactive"), ("available", "available unavailable"), ("full-time", "full-time part-time"),
+    ("pass", "passing failing green red"), ("healthy", "healthy sick ill"), ("public", "public private"),
+    ("planned", "planned dropped cancelled"), ("pregnant", "pregnant"),
+)  # fmt: skip
 _STATE = {state: group for group, states in _GROUPS for state in states.split()}
 
 

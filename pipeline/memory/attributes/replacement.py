@@ -127,6 +127,7 @@ def may_compare(new: Statement, old: Statement) -> bool:
             or _takes_role(new, old)
             or _is_users(new, old)
             or _parts_from_partner(new, old)
+            or (new.is_foreign and not new.passed_state.isdisjoint(old.state))
         )
     )
 
@@ -247,6 +248,7 @@ def _foreign_features(new: Statement, old: Statement) -> list[str]:
         ),
         ("foreign: another figure", bool(shared) and new.is_changed and _differ(new, old)),
         ("foreign: a word of both", bool(shared)),
+        ("state passed", not new.passed_state.isdisjoint(old.state)),
     )
     return [name for name, applies in counted if applies]
 

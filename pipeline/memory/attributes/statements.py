@@ -16,7 +16,7 @@ from pipeline.memory.languages.profiles import words_of_all
 from pipeline.text.analyzer import content_words, terms, words
 from pipeline.text.english_nouns import RELATIVES
 from pipeline.text.english_verbs import BASES, is_finite, is_past, word_set
-from pipeline.text.statement_words import has_change_word, relative_in_subject, says_time
+from pipeline.text.statement_words import has_change_word, relative_in_subject, says_time, told_relations
 from pipeline.text.succession import ADDED, PASSING, PAST, WISHED
 from pipeline.text.temporal_expressions import MONTHS
 
@@ -129,6 +129,8 @@ _ONE_DAY = re.compile(
     r"(?!.*\b(?:now|since|instead|anymore|longer)\b)"
 )
 """What is so on one day only: `is at 10 on 21 November`."""
+_ALONG = re.compile(r", [\w' ]{2,24} too$")
+"""Who or what comes along: `moved in with my sister, biscuit too`."""
 _LIVES = re.compile(
     r"\b(?:lives?|living|based|residing|settled|moved|relocated|emigrated) (?:back |over |out |down |up )?"
     r"(?:in|to|near) (?:the )?[A-Z]|\bmoved in(?:to)? [^,;.]{2,40}? in (?:the )?[A-Z]"
@@ -270,7 +272,10 @@ class Statement:
         """Pairs of whom and what a statement is about, of which it shares one with what it replaces."""
         own = {(self.holder, key) for key in self.keys}
         named = {(name, name) for name in self.names}
-        if self.is_foreign or self.topic is not None or self.holder == USER:
+        if self.is_foreign:
+            speaker, *_ = [*self.holder.split(), ""]
+            return frozenset(own | named | {(speaker, state) for state in self.state | self.passed_state})
+        if self.topic is not None or self.holder == USER:
             return frozenset(own | named)
         roles = {(_ROLE, phrase.head) for phrase in self.objects} if self.verb == BE else set()
         if not self.tells_of_change:
@@ -387,7 +392,7 @@ def _english_outline(text: str) -> Statement:
         is_unreal=_UNREAL.search(text) is not None,
         is_past=PAST.search(_PRESENT_YEAR.sub(r"\1", text)) is not None,
         is_passing=PASSING.search(text) is not None,
-        is_added=ADDED.search(text) is not None or _OTHER.search(subject) is not None,
+        is_added=ADDED.search(_ALONG.sub("", text)) is not None or _OTHER.search(subject) is not None,
         is_wish=_WISH.search(text) is not None,
         is_role=(_stem_of_role(text) if topic is None else topic.head) in _roles(),
         is_body=_BODY.search(text) is not None,
@@ -414,6 +419,8 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
     relative = relative_in_subject(said)
     found = {kind for kind in _FOREIGN_KINDS if words_of_all(kind).search(said) is not None}
     first, *_ = [*_foreign_stems(said), ""]
+    told = told_relations(said)
+    is_own = told <= told_relations("my wife, my husband, my son and my daughter")  # and not a sister
     return Statement(
         holder=f"{speaker.lower()} {relative}".strip(),
         topic=Phrase(first, frozenset()),
@@ -437,6 +444,8 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
         is_foreign=True,
         is_home=not found.isdisjoint({"home", "moved"}),
         is_job=not found.isdisjoint({"job", "new_job"}),
+        state=frozenset({"pregnant"} if is_own and words_of_all("expecting").search(said) else ()),
+        passed_state=frozenset({"pregnant"} if is_own and told and words_of_all("born").search(said) else ()),
         kinds=frozenset(found),
     )
 

@@ -92,15 +92,19 @@ _MINUTES = re.compile(
     r"pr\u00e9sents|presenti|aanwezig)[*_]*:|\u53c2\u52a0\u8005[:\uff1a]|present[*_]*:(?=[^\n.]*(?:,|\n)))",
     re.IGNORECASE,
 )
+_DEAR = re.compile(
+    r"\s*(?:Dear|Hello|Hi) (?:parents|readers|members|customers|neighbou?rs|residents|families|students|guests|"
+    r"patients|supporters|volunteers)\b"
+)
+"""Whom an institution addresses."""
 _PUBLIC = re.compile(
-    r"^(?:(?:Dear|Hello|Hi) (?:parents|readers|members|customers|neighbou?rs|residents|families|students|guests|"
-    r"patients|supporters|volunteers)|[*#_ ]*(?:Release [Nn]otes|Patch [Nn]otes|Changelog|What's [Nn]ew|FAQs?|"
-    r"(?:Poll|Quiz|Survey)(?: [Rr]esults?)?(?=:)))\b|\b[Oo]ur (?:customers|guests|members|patients|pupils|students|"
+    rf"^{_DEAR.pattern}|^[*#_ ]*(?:Release [Nn]otes|Patch [Nn]otes|Changelog|What's [Nn]ew|FAQs?|"
+    r"(?:Poll|Quiz|Survey)(?: [Rr]esults?)?(?=:))\b|\b[Oo]ur (?:customers|guests|members|patients|pupils|students|"
     r"readers|visitors|residents|employees|services|products|shop|store|(?:opening |office )?hours|website|newsletter|"
     r"policy|community)\b",
     re.MULTILINE,
 )
-"""Whom an institution addresses, and what is its own."""
+"""The same, and what is an institution's own."""
 _TO_TEAM = re.compile(
     r"^[ \t]*(?:hi|hello|hey|dear|hallo|liebes?|bonjour|hola|ol\u00e1|ciao) (?:all|team|everyone|everybody|folks|"
     r"colleagues|parents|members|neighbou?rs|residents|families|guests|volunteers|"
@@ -213,8 +217,9 @@ def find_passages(text: str, document_type: str = "text", *, is_synced: bool = F
             continue
         in_role = in_role or (utterance.is_chat and utterance.speaker is None and begins_role_play(utterance.text))
         is_speech = is_attributed or (document_type in SPOKEN_TYPES and is_note(utterance.text, is_synced=is_synced))
-        if utterance.speaker is None and is_speech and words_of_all("public").match(utterance.text.lstrip()):
-            utterance = replace(utterance, speaker=TEAM)  # in other languages nothing but speech is read
+        is_letter = _DEAR.match(utterance.text) or words_of_all("public").match(utterance.text.lstrip())
+        if utterance.speaker is None and is_speech and is_letter:
+            utterance = replace(utterance, speaker=TEAM)
         if utterance.speaker is None and (document_type not in SPOKEN_TYPES or _PUBLIC.search(utterance.text)):
             is_speech = False
         if not is_speech and is_legal(utterance.text):
@@ -259,6 +264,8 @@ def _case(text: str, said: Utterance) -> str | None:
         return titled["who"]  # one word alone may be a place
     if (found := _CASE.search(text)) is not None:
         return found["who"]
+    if words_of_all("patients").match(text.lstrip()) is not None:
+        return "The patient"
     named = set(_TITLED.findall(text))
     begins = [begin[1].lower() for begin in _BEGINS.finditer(text)]
     unnamed = [begin for begin in begins if _is_of_case(begin)]

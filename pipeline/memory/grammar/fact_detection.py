@@ -31,6 +31,7 @@ from pipeline.memory.languages.profiles import (
     states_personal_fact,
 )
 from pipeline.text.english_nouns import KIN, MEN, PARENTS, PETS, WOMEN, is_plural
+from pipeline.text.statement_words import named_relatives
 from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
 
 if TYPE_CHECKING:
@@ -259,11 +260,12 @@ def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile) -> li
             return []
     said_by = "" if said.context.is_group else f"{said.context.speaker_name}: "
     parts = profile.statements(stated)
-    return [
+    facts = [
         DetectedFact(f"{said_by}{part}", is_introduction or is_permanent(part, profile))
         for part in parts
         if len(parts) == 1 or profile.hedges.search(part) is None
     ]
+    return [*facts, *(DetectedFact(f"{said_by}{named}", is_static=True) for named in named_relatives(stated))]
 
 
 def _is_foreign_fact(said: SaidSentence, stated: str, profile: LanguageProfile) -> bool:

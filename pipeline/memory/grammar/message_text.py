@@ -139,6 +139,10 @@ _PASSIVE = re.compile(
     r"(?:\d{1,2}(?!\w* floor)|next |tomorrow|later|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)day))"
 )
 """What follows a verb whose subject is a thing: `moved to the 21st`."""
+_SUBJECT_AFTER = re.compile(
+    r" (?!(?:my|our|the|an?|that|out|how|what)\b)[a-z]+ (?:will|is|are|has|have|must|may|was|were)\b"
+)
+"""What follows a participle that belongs to the subject: `lost property will be given away`."""
 _HEADING = re.compile(rf" (?:{english_pattern('heading_nouns')})\b")
 _LABEL = re.compile(r"[A-Z][a-z]+ed (?!house\b|jobs?\b|schools?\b|teams?\b|in\b|out\b|home\b|\w+(?:day|ly)\b)[a-z]+$")
 """A participle and its noun as a label: `Verified purchase`."""
@@ -177,7 +181,8 @@ _GOING = re.compile(
 )
 _OCCASION = re.compile(
     r"^(?:(?:my|our) )?(?P<what>(?:\w+ )?(?:dinner|lunch|breakfast|brunch|drinks|coffee|meeting|interview|appointment|"
-    r"exam|check-?up|surgery|party|rehearsal|viewing)) (?=(?:with|at|on|for|next|tomorrow|this|tonight)\b)(?!.*\b(?:is|"
+    r"exam|check-?up|surgery|party|rehearsal|viewing)) (?=(?:with|at|on|for|next|tomorrow|this|tonight|"
+    r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*)\b)(?!.*\b(?:is|"
     r"was|are|were|went|moved|cancell?ed|postponed)\b|.*: [A-Z])(?=.*\b(?:\w+day|tomorrow|tonight|next|\d))",
     re.IGNORECASE,
 )
@@ -657,7 +662,8 @@ def _omitted_subject(verb: str, lower: str, rest: str) -> str | None:
         return "I"
     is_participle = verb.endswith("ed") and len(verb) > 4 and verb not in _PARTICIPLES
     if is_participle or (verb in PASTS and verb not in _NO_ACTS):
-        return None if verb.endswith("ed") and _PASSIVE.match(rest) else "I"
+        is_of_thing = (verb.endswith("ed") and _PASSIVE.match(rest)) or _SUBJECT_AFTER.match(rest)
+        return None if is_of_thing else "I"
     if (
         ": " not in rest
         and is_gerund(verb)

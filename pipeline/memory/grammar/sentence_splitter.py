@@ -31,7 +31,7 @@ _STOP = re.compile(
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|St|Sr|Jr|vs|etc|esp|e\.g|i\.e|cf|No|Inc|Ltd|Co|Corp|approx|Fig|Jan|Feb|Mar|Apr|"
-    r"Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K|Fr|Hr|Sra|Dra|Mme|med|bzw|ca|[Nn]r|Str|inkl|ul)$|"
+    r"Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K|Fr|Hr|Sra|Dra|Mme|kl|godz|hod|med|bzw|ca|[Nn]r|Str|inkl|ul)$|"
     r"(?:^|\b(?:to|at|in|near|from|of|de) )st$"
 )
 _ORDINAL = re.compile(

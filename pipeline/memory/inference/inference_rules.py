@@ -19,22 +19,15 @@ _CHILD = ("son", "daughter")
 _SIBLING = ("brother", "sister")
 _SPOUSE = ("wife", "husband")
 _KIN = {
-    **{(relative, "mother"): "grandmother" for relative in _PARENT},
-    **{(relative, "father"): "grandfather" for relative in _PARENT},
-    **{(relative, "sister"): "aunt" for relative in _PARENT},
-    **{(relative, "brother"): "uncle" for relative in _PARENT},
-    **{(relative, "son"): "grandson" for relative in _CHILD},
-    **{(relative, "daughter"): "granddaughter" for relative in _CHILD},
-    **{(relative, "son"): "nephew" for relative in _SIBLING},
-    **{(relative, "daughter"): "niece" for relative in _SIBLING},
-    **{(relative, "wife"): "sister-in-law" for relative in _SIBLING},
-    **{(relative, "husband"): "brother-in-law" for relative in _SIBLING},
-    **{(relative, "mother"): "mother-in-law" for relative in _SPOUSE},
-    **{(relative, "father"): "father-in-law" for relative in _SPOUSE},
-    **{(relative, "brother"): "brother-in-law" for relative in _SPOUSE},
-    **{(relative, "sister"): "sister-in-law" for relative in _SPOUSE},
-    **{(relative, "wife"): "daughter-in-law" for relative in _CHILD},
-    **{(relative, "husband"): "son-in-law" for relative in _CHILD},
+    (relative, other): kin
+    for relatives, others in (
+        (_PARENT, {"mother": "grandmother", "father": "grandfather", "sister": "aunt", "brother": "uncle"}),
+        (_CHILD, {"son": "grandson", "daughter": "granddaughter", "wife": "daughter-in-law", "husband": "son-in-law"}),
+        (_SIBLING, {"son": "nephew", "daughter": "niece", "wife": "sister-in-law", "husband": "brother-in-law"}),
+        (_SPOUSE, {other: f"{other}-in-law" for other in (*_PARENT, *_SIBLING)}),
+    )
+    for other, kin in others.items()
+    for relative in relatives
 }
 """Relative's relative. Ambiguous pairs are absent: a sister's mother may be somebody else's."""
 
@@ -63,15 +56,9 @@ def partner_keys(text: str) -> tuple[str, ...]:
 
 
 _PARTNER_ROLE = {
-    "role to": "said of",
-    "said of": "role to",
-    "kin to": "kin of",
-    "kin of": "kin to",
-    "home in": "place",
-    "place": "home in",
-    "born": "once",
-    "once": "born",
-}
+    "role to": "said of", "said of": "role to", "kin to": "kin of", "kin of": "kin to", "home in": "place",
+    "place": "home in", "born": "once", "once": "born",
+}  # fmt: skip
 """Role of the partner that shares the name, for each role of a memory in a rule."""
 
 

@@ -65,7 +65,7 @@ ENDED = [
     ("User: mam psa, Azor", "User: Azor nie \u017cyje"),
     ("User's girlfriend Ines doesn't eat pork", "Ines and User split up in October"),
     ("User shares a flat with Dom", "Dom moved to Berlin"),
-    ("User lives in Cardiff with their boyfriend", "User moved in with their sister in Newport"),
+    ("User lives in Cardiff with their boyfriend", "User moved in with their sister in Newport, cat too"),
     ("Emma is User's manager", "Emma is gone"),
     ("User's therapist is Anya", "User stopped seeing Anya"),
     ("User teaches maths at a comprehensive", "User has left teaching"),

@@ -41,7 +41,10 @@ def test_what_is_said_is_told_of_whoever_says_it(copied: str, facts: list[str]) 
             "Oakfield Primary School\nDear parents,\nWe are closed on Friday 22 May.",
             ["Oakfield Primary School is closed on Friday 22 May"],
         ),
-        ("Dear customers,\nWe moved to Market Street 9 in May.", []),
+        (
+            "Dear customers,\nWe moved to Market Street 9 in May.",
+            ["The team moved to Market Street 9 in May"],
+        ),
     ],
 )
 def test_we_of_an_institution_is_not_the_user(letter: str, facts: list[str]) -> None:
@@ -59,6 +62,11 @@ def test_minutes_say_who_has_to_do_what() -> None:
     minutes = f"# Minutes 8 May\nPresent: Clive, Sofia\n{items}"
 
     assert [fact.text for fact in extract_facts(minutes)] == ["Clive is to book the hall by 9 June"]
+
+
+def test_a_letter_to_parents_is_of_who_wrote_it() -> None:
+    letter = "Dear parents,\nWinter term ends on 18 December at noon. Lost property will be given away."
+    assert [fact.text for fact in extract_facts(letter)] == ["Winter term ends on 18 December at noon"]
 
 
 def test_lines_that_somebody_broke_are_not_glued_to_the_next() -> None:

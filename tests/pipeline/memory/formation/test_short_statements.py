@@ -117,6 +117,7 @@ def test_a_name_belongs_to_whom_the_sentence_before_introduced() -> None:
         ("we're expecting! due in june", "User is expecting a baby, due in June"),
         ("started physio. twice a week at the Royal", "User started physio, twice a week at the Royal"),
         ("gone pescatarian", "User has gone pescatarian"),
+        ("flat viewing thurs 6pm w marta", "User has flat viewing thurs 6pm with Marta"),
         ("offer accepted on a 2 bed in Partick", "User's offer has been accepted on a 2 bed in Partick"),
         ("i got made permanent at the gardens", "User got made permanent at the gardens"),
         ("Yeah my dad, he's selling the boat", "User's dad is selling the boat"),

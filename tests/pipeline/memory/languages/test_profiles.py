@@ -171,7 +171,7 @@ def test_an_introduction_says_each_thing_by_itself(said: str, statements: list[s
     [
         (
             "meine freundin Carla kommt aus sevilla und arbeitet im krankenhaus",
-            ["meine freundin Carla kommt aus sevilla und arbeitet im krankenhaus"],
+            ["meine freundin Carla kommt aus sevilla und arbeitet im krankenhaus", "meine freundin Carla"],
         ),
         ("mon frère habite à Lyon et travaille à la poste", ["mon frère habite à Lyon et travaille à la poste"]),
         ("mijn zus woont in Gent en werkt in een bank", ["mijn zus woont in Gent en werkt in een bank"]),
@@ -209,6 +209,10 @@ def test_a_sentence_that_names_whom_the_one_before_tells_of_stays_with_it(said: 
         ("tenho um cachorro chamado Thor", "o Thor morreu mês passado"),
         ("il mio gatto si chiama Birba", "Birba è scappato e non è più tornato"),
         ("lavoro da Eataly", "ho lasciato Eataly ieri"),
+        ("Ich bin schwanger", "Unsere Tochter ist da! Sie heißt Fenja"),
+        ("je suis enceinte", "notre fille est née mardi"),
+        ("Asun Tampereella", "Muutin Ouluun elokuussa"),
+        ("Egy bankban dolgozom", "Felmondtam a bankban"),
     ],
 )
 def test_another_job_or_number_or_what_is_over_ends_what_was_said(before: str, after: str) -> None:
@@ -221,6 +225,8 @@ def test_another_job_or_number_or_what_is_over_ends_what_was_said(before: str, a
     [
         ("la mia ragazza si chiama Giulia", "Giulia ha perso il telefono in spiaggia"),
         ("mi perro se llama Toby", "Toby perdió la pelota"),
+        ("Meine Schwester ist schwanger", "Unsere Tochter ist da! Sie heißt Fenja"),
+        ("sono incinta", "sono nata a Roma"),
         ("trabalho numa loja em Braga", "a loja mudou o horário para as 10"),
     ],
 )
@@ -253,6 +259,18 @@ def test_minutes_tell_what_has_a_day_or_a_number_and_go_on_in_their_language() -
 )
 def test_the_frame_of_a_letter_and_what_names_nobody_state_nothing(frame: str) -> None:
     assert not texts(f"{frame}\n\nWir wohnen in Kiel, ich arbeite dort als Koch.")[1:]
+
+
+def test_whom_a_sentence_names_as_the_speakers_is_a_memory_of_its_own() -> None:
+    assert texts("Mein Mann Hauke hat eine Stelle bekommen.")[1:] == ["User: Mein Mann Hauke"]
+    assert texts("Avomieheni Jari sai työpaikan Oulusta.")[1:] == ["User: Avomieheni Jari"]
+    assert texts("weil meine Mutter Geburtstag hat, fahren wir nach Kiel")[1:] == []
+
+
+def test_notes_on_a_patient_say_nothing_of_their_writer() -> None:
+    assert texts("Paciente: homem, 54 anos. Refere dor torácica há dois dias.")[-1:] == [
+        "The patient: Refere dor torácica há dois dias"
+    ]
 
 
 def test_what_tells_something_after_a_comma_is_kept_without_what_stands_before_it() -> None:

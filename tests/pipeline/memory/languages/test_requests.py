@@ -14,7 +14,7 @@ MONDAY = date(2026, 11, 23)
     [
         ("vu que je suis intermittent, comment je déclare mes revenus ?", "vu que je suis intermittent"),
         ("ponieważ jestem uczulona na orzechy, czym zastąpić migdały?", "ponieważ jestem uczulona na orzechy"),
-        ("mi hija Valentina cumple 15 en julio, ideas?", "mi hija Valentina cumple 15 en julio"),
+        ("mi hija cumple 15 en julio, ideas?", "mi hija cumple 15 en julio"),
         ("vendimos la camioneta, qué reviso ahora?", "vendimos la camioneta"),
         ("小麦アレルギーなんですが、外食でパスタの代わりになるものありますか", "小麦アレルギーなんです"),
         ("Soll ich Brot kaufen, oder Milch?", None),
