@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 _FOLDER = Path(__file__).parent
-HistorySet = Literal["open", "locked"]
+HistorySet = Literal["open", "locked", "lives_open", "lives_locked"]
+"""*lives*: ten people, each a year of notes, voice notes, messages of two friends or chats, in eight languages."""
 Mark = Literal["+", "-", "=", "x", "p", "n"]
 _HEADING = re.compile(r"# (?P<person>\S+) (?P<language>\S+) (?P<now>\S+)")
 _RULE = re.compile(r"(?P<mark>[-+=xpn]) (?P<parts>.+?)(?: ! (?P<unless>.+))?")

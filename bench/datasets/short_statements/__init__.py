@@ -30,6 +30,8 @@ StatementSet = Literal[
     "talks_locked",
     "chatter_open",
     "chatter_locked",
+    "strangers_open",
+    "strangers_locked",
 ]
 """Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
 minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash; *texts*
@@ -41,7 +43,8 @@ people who dictate and learners of English say, in nine languages; *terse* are s
 *talks* are friends' dialogues of ten to twenty turns, group chats, voice notes, mails, minutes, notes of cases,
 tickets, journals, posts and applications in eleven languages; *chatter* are the same kinds as messy as they come:
 copied group chats, voice notes, letters, standups, role plays that end, and a third that says nothing to keep, in
-fourteen languages."""
+fourteen languages; *strangers* are exports, transcripts, journals, letters, forms, posts, tickets, a curriculum, a
+recipe and chats with an assistant, in fifteen languages."""
 SYNCED: Final = frozenset({"documents_open", "documents_locked", "notices_open", "notices_locked"})
 """What a connector brings: its writer is not the user."""
 _NOTHING = "-"
@@ -50,6 +53,8 @@ _NOTHING = "-"
 @dataclass(frozen=True, slots=True)
 class ShortStatement:
     """A document, the words of each fact that one of its memories has to state, and words that none holds together.
+
+    `a|b`: either word.
 
     Where there are no facts and no forbidden words, it should form no memory at all.
     """
@@ -90,4 +95,5 @@ def _parsed(line: str) -> ShortStatement:
 def _holds(memory: str, words: tuple[str, ...]) -> bool:
     """Return whether a memory has all the words, written with or without a hyphen."""
     said = memory.casefold()
-    return all(word.casefold() in said or word.casefold() in said.replace("-", " ") for word in words)
+    either = [word.casefold().split("|") for word in words]
+    return all(any(word in said or word in said.replace("-", " ") for word in alternatives) for alternatives in either)

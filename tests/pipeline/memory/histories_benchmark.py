@@ -92,14 +92,14 @@ def main() -> None:
     options.add_argument("--open", action="store_true", help="only the open half")
     options.add_argument("--each", action="store_true", help="a row for each person of the open half")
     chosen = options.parse_args()
-    halves: list[HistorySet] = ["open"] if chosen.open else list(get_args(HistorySet))
+    halves: list[HistorySet] = [half for half in get_args(HistorySet) if half.endswith("open") or not chosen.open]
     table: list[str] = []
     for half in halves:
         total = Counter[str]()
         for history in histories(half):
-            counts = asyncio.run(judge(history, show=chosen.show and half == "open"))
+            counts = asyncio.run(judge(history, show=chosen.show and half.endswith("open")))
             total.update(counts)
-            if chosen.each and half == "open":
+            if chosen.each and half.endswith("open"):
                 table.append(_row(history.person, counts))
         table.append(_row(half, total))
     _print(f"\n| half | {' | '.join(_COLUMNS)} |\n|---|{'---:|' * len(_COLUMNS)}")
