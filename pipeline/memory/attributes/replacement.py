@@ -30,6 +30,7 @@ _TYPE_DIGITS = 3
 """Digits of a number that may name a thing: `208`."""
 _SHARING = frozenset(map(stem, ("shares", "lives")))
 """Verbs of what one does with somebody who may leave: `shares a flat with Dom`."""
+_NEWBORN = word_set("son daughter baby boy girl twins")
 _PARTNERS = word_set("girlfriend boyfriend partner fiance fiancee wife husband")
 _LISTED = re.compile(r",? (?:and|plus|&) |, ")
 _DETAILS = word_set("in at on with for by from to near of named called who which that")
@@ -127,7 +128,7 @@ def may_compare(new: Statement, old: Statement) -> bool:
             or _takes_role(new, old)
             or _is_users(new, old)
             or _parts_from_partner(new, old)
-            or (new.is_foreign and not new.passed_state.isdisjoint(old.state))
+            or (not new.passed_state.isdisjoint(old.state) and (new.is_foreign or _is_birth(new, old)))
         )
     )
 
@@ -170,7 +171,7 @@ def features(new: Statement, old: Statement) -> list[str]:
         same_topic or new.topic is old.topic is None or (old.topic is not None and _is_object(old.topic, new, old))
     )
     tells_who_alone = old.is_role and bool(old.names - {topic}) and not new.names - {topic}
-    same_entity = is_own or _is_users(new, old)
+    same_entity = is_own or _is_users(new, old) or _is_birth(new, old)
     same_names = all(
         not ours or not theirs or not ours.isdisjoint(theirs)
         for ours, theirs in ((new.names - {topic}, old.names - {topic}), (new.numbers, old.numbers))
@@ -335,6 +336,13 @@ def _parts_from_partner(new: Statement, old: Statement) -> bool:
     """Return whether somebody broke up with whom the older tells of as their partner, who is theirs no more."""
     owner, _, relation = old.holder.partition(" ")
     return owner == new.holder and relation in _PARTNERS and any(of.head in old.names for of in new.ended)
+
+
+def _is_birth(new: Statement, old: Statement) -> bool:
+    """Return whether a child was born to whom the older is about, or to whose partner."""
+    owner, _, child = new.holder.partition(" ")
+    parent, _, partner = old.holder.partition(" ")
+    return child in _NEWBORN and new.topic is None and owner == parent and partner in {"", *_PARTNERS}
 
 
 def _is_users(new: Statement, old: Statement) -> bool:

@@ -272,10 +272,9 @@ class Statement:
         """Pairs of whom and what a statement is about, of which it shares one with what it replaces."""
         own = {(self.holder, key) for key in self.keys}
         named = {(name, name) for name in self.names}
-        if self.is_foreign:
-            speaker, *_ = [*self.holder.split(), ""]
-            return frozenset(own | named | {(speaker, state) for state in self.state | self.passed_state})
-        if self.topic is not None or self.holder == USER:
+        speaker, *_ = [*self.holder.split(), ""]
+        own |= {(speaker, "pregnant")} if "pregnant" in self.state | self.passed_state else set()
+        if self.is_foreign or self.topic is not None or self.holder == USER:
             return frozenset(own | named)
         roles = {(_ROLE, phrase.head) for phrase in self.objects} if self.verb == BE else set()
         if not self.tells_of_change:

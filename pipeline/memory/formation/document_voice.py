@@ -92,16 +92,11 @@ _MINUTES = re.compile(
     r"pr\u00e9sents|presenti|aanwezig)[*_]*:|\u53c2\u52a0\u8005[:\uff1a]|present[*_]*:(?=[^\n.]*(?:,|\n)))",
     re.IGNORECASE,
 )
-_DEAR = re.compile(
-    r"\s*(?:Dear|Hello|Hi) (?:parents|readers|members|customers|neighbou?rs|residents|families|students|guests|"
-    r"patients|supporters|volunteers)\b"
-)
+_DEAR = re.compile(rf"\s*(?:Dear|Hello|Hi) (?:{english_pattern('addressed_groups')})\b")
 """Whom an institution addresses."""
 _PUBLIC = re.compile(
     rf"^{_DEAR.pattern}|^[*#_ ]*(?:Release [Nn]otes|Patch [Nn]otes|Changelog|What's [Nn]ew|FAQs?|"
-    r"(?:Poll|Quiz|Survey)(?: [Rr]esults?)?(?=:))\b|\b[Oo]ur (?:customers|guests|members|patients|pupils|students|"
-    r"readers|visitors|residents|employees|services|products|shop|store|(?:opening |office )?hours|website|newsletter|"
-    r"policy|community)\b",
+    rf"(?:Poll|Quiz|Survey)(?: [Rr]esults?)?(?=:))\b|\b[Oo]ur (?:{english_pattern('own_of_institutions')})\b",
     re.MULTILINE,
 )
 """The same, and what is an institution's own."""
