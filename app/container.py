@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 
 import httpx2
 
 from api.dependencies.app_state import AppState, CurrentAppState, Queries
-from api.dependencies.service_interfaces import ConnectorService
 from api.explain.event_locator import EventLocator
 from api.explain.origin_tracer import OriginTracer
 from api.explain.query_explainer import QueryExplainer
@@ -46,34 +45,73 @@ class ProviderOverrides:
     transport: httpx2.AsyncBaseTransport | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Services:
-    """Services that outlive a generation of tables, and that requests use beside its pipeline."""
-
-    replays: ReplayService
-    erasures: ErasureService
-    feed: FeedHub
-    questions: QuestionNotifier
-    connectors: ConnectorService | None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Container:
-    """The opened parts of one process; nothing runs yet."""
+    """The opened parts of one process; nothing runs yet. All but the pipeline outlive a generation of tables."""
 
     supervisor: PipelineSupervisor
-    replays: ReplayService
-    replay_worker: ReplayWorker
-    erasures: ErasureService
-    key_destroyer: KeyDestroyer
+    policies: RequestPolicies
     connectors: ConnectorRuntime | None
     feed: FeedHub
     questions: QuestionNotifier
-    serving: CurrentAppState
+    admin_key: str | None = field(repr=False)
+    replays: ReplayService = field(init=False)
+    replay_worker: ReplayWorker = field(init=False)
+    erasures: ErasureService = field(init=False)
+    key_destroyer: KeyDestroyer = field(init=False)
+    serving: CurrentAppState = field(init=False)
+    """State of requests: built now, and again whenever another pipeline takes over."""
+
+    def __post_init__(self) -> None:
+        interval = self.supervisor.resources.settings.erasure_interval_hours * 3600
+        self.replays = ReplayService(self.supervisor)
+        self.replay_worker = ReplayWorker(self.supervisor, self.replays)
+        self.erasures = ErasureService(self.supervisor, self.replays, interval)
+        self.key_destroyer = KeyDestroyer(self.supervisor)
+        self.serving = CurrentAppState(self._build_state(self.supervisor.pipeline))
+        self.supervisor.add_switch_listener(self._prepare_state)
 
     async def run_questions(self) -> None:
         """Work on standing questions until cancelled."""
         await run_through_outages("Delivering standing questions", self.questions.run)
+
+    async def _prepare_state(self, successor: Pipeline) -> Callable[[], None]:
+        rebuilt = self._build_state(successor)
+
+        def activate() -> None:
+            self.serving.state = rebuilt
+
+        return activate
+
+    def _build_state(self, pipeline: Pipeline) -> AppState:
+        resources, store = pipeline.resources, pipeline.store
+        return AppState(
+            publisher=pipeline.publisher,
+            documents=store.documents,
+            chunks=store.chunks,
+            memories=store.memories,
+            catalog=store.catalog,
+            operations=store.operations,
+            answers=store.answers,
+            memory_repository=pipeline.memory_repository,
+            blobs=resources.blobs,
+            page_renderer=resources.page_renderer,
+            clock=resources.clock,
+            keyring=ApiKeyAuthenticator(store.catalog, self.admin_key),
+            key_tree=KeyTree(store.catalog),
+            queries=_build_queries(pipeline),
+            health=pipeline.health,
+            metrics=resources.metrics,
+            bus=resources.bus,
+            settings_lock=resources.settings_lock,
+            connectors=None if self.connectors is None else self.connectors.account_linking,
+            replays=self.replays,
+            erasures=self.erasures,
+            policies=self.policies,
+            submissions=pipeline.submissions,
+            feed=self.feed,
+            questions=self.questions,
+        )
 
 
 @asynccontextmanager
@@ -99,8 +137,11 @@ async def open_container(
         _open_feed(supervisor) as feed,
         _open_questions(supervisor) as questions,
     ):
+        build = partial(
+            Container, supervisor=supervisor, policies=policies, feed=feed, questions=questions, admin_key=admin_key
+        )
         if public_url is None:
-            yield _wire(supervisor, policies, None, feed=feed, questions=questions, admin_key=admin_key)
+            yield build(connectors=None)
             return
         quota = _build_connector_quota(supervisor, policies)
         async with open_connectors(
@@ -110,7 +151,7 @@ async def open_container(
             providers=None if overrides is None else overrides.providers,
             transport=None if overrides is None else overrides.transport,
         ) as connectors:
-            yield _wire(supervisor, policies, connectors, feed=feed, questions=questions, admin_key=admin_key)
+            yield build(connectors=connectors)
 
 
 @asynccontextmanager
@@ -163,71 +204,6 @@ async def _open_questions(supervisor: PipelineSupervisor) -> AsyncIterator[Quest
             )
     finally:
         await sender.aclose()
-
-
-def _wire(
-    supervisor: PipelineSupervisor,
-    policies: RequestPolicies,
-    connectors: ConnectorRuntime | None,
-    *,
-    feed: FeedHub,
-    questions: QuestionNotifier,
-    admin_key: str | None,
-) -> Container:
-    """Build the state of requests, now and again whenever another pipeline takes over."""
-    replays = ReplayService(supervisor)
-    erasures = ErasureService(supervisor, replays, supervisor.resources.settings.erasure_interval_hours * 3600)
-    account_linking = None if connectors is None else connectors.account_linking
-    services = _Services(replays, erasures, feed, questions, account_linking)
-    build_state = partial(_build_app_state, policies, services, admin_key)
-    serving = CurrentAppState(build_state(supervisor.pipeline))
-
-    async def prepare(successor: Pipeline) -> Callable[[], None]:
-        rebuilt = build_state(successor)
-
-        def activate() -> None:
-            serving.state = rebuilt
-
-        return activate
-
-    supervisor.add_switch_listener(prepare)
-    worker = ReplayWorker(supervisor, replays)
-    return Container(
-        supervisor, replays, worker, erasures, KeyDestroyer(supervisor), connectors, feed, questions, serving
-    )
-
-
-def _build_app_state(
-    policies: RequestPolicies, services: _Services, admin_key: str | None, pipeline: Pipeline
-) -> AppState:
-    resources, store = pipeline.resources, pipeline.store
-    return AppState(
-        publisher=pipeline.publisher,
-        documents=store.documents,
-        chunks=store.chunks,
-        memories=store.memories,
-        catalog=store.catalog,
-        operations=store.operations,
-        answers=store.answers,
-        memory_repository=pipeline.memory_repository,
-        blobs=resources.blobs,
-        page_renderer=resources.page_renderer,
-        clock=resources.clock,
-        keyring=ApiKeyAuthenticator(store.catalog, admin_key),
-        key_tree=KeyTree(store.catalog),
-        queries=_build_queries(pipeline),
-        health=pipeline.health,
-        metrics=resources.metrics,
-        bus=resources.bus,
-        settings_lock=resources.settings_lock,
-        connectors=services.connectors,
-        replays=services.replays,
-        erasures=services.erasures,
-        policies=policies,
-        submissions=pipeline.submissions,
-        feed=services.feed,
-        questions=services.questions,
-    )
 
 
 def _build_queries(pipeline: Pipeline) -> Queries:
