@@ -154,17 +154,15 @@ def _json_basic(
     return url, headers, json.dumps(dict(url_decode(body.decode())))
 
 
+@dataclass(slots=True)
 class RefreshingTokenSource:
     """`AccessTokenSource` over the stored token; it refreshes under a lock after reading the token again."""
 
-    def __init__(
-        self, connector: str, authorization_server: AuthorizationServer, secrets: SecretStore, locks: Locks
-    ) -> None:
-        self._connector = connector
-        self._authorization_server = authorization_server
-        self._secrets = secrets
-        self._locks = locks
-        self._cached: Token | None = None
+    connector: str
+    authorization_server: AuthorizationServer
+    secrets: SecretStore
+    locks: Locks
+    _cached: Token | None = None
 
     async def token(self) -> str:
         if self._cached is None or _is_expired(self._cached):
@@ -175,16 +173,16 @@ class RefreshingTokenSource:
 
     async def refresh(self, rejected_token: str) -> str:
         """Replace a rejected token; if another process already did, return its token."""
-        async with self._locks.acquire(f"token/{self._connector}"):
+        async with self.locks.acquire(f"token/{self.connector}"):
             kept = await self._load()
             if kept["access_token"] == rejected_token or _is_expired(kept):
-                kept = await self._authorization_server.refresh(kept)
-                await self._secrets.set_value(self._connector, "tokens", kept)
+                kept = await self.authorization_server.refresh(kept)
+                await self.secrets.set_value(self.connector, "tokens", kept)
             self._cached = kept
             return str(kept["access_token"])
 
     async def _load(self) -> Token:
-        token: Token | None = (await self._secrets.read(self._connector)).get("tokens")
+        token: Token | None = (await self.secrets.read(self.connector)).get("tokens")
         if token is None:
             raise AuthExpiredError("There is no access any more. Connect it again.")
         return token

@@ -87,11 +87,10 @@ def _free_body() -> bytes:
 
 
 class ObjectLeaseLocks:
-    """`ports.Locks` on objects below a prefix. A dead holder's lock is free `TTL_SECONDS` later."""
+    """`ports.Locks` on objects below `locks/`. A dead holder's lock is free `TTL_SECONDS` later."""
 
-    def __init__(self, store: ObjectStore, prefix: str = "locks") -> None:
+    def __init__(self, store: ObjectStore) -> None:
         self._store = store
-        self._prefix = prefix
         self._local = LocalLocks()
         self._released_etags: dict[str, str] = {}
         self._streak_started_at: dict[str, float] = {}
@@ -99,7 +98,7 @@ class ObjectLeaseLocks:
     @asynccontextmanager
     async def acquire(self, name: str) -> AsyncIterator[Lease]:
         """Wait for the lock of this name, then hold it. OutageError if the object store does not answer."""
-        path = f"{self._prefix}/{encode_lock_name(name)}"
+        path = f"locks/{encode_lock_name(name)}"
         async with self._local.acquire(name):
             await self._yield_to_others(path)
             try:
