@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -83,7 +83,7 @@ def main() -> None:
         for side in ("older", "newer")
     ]
     truth = np.array([each.replaces for each in examples], float)
-    weights = fit_logistic(np.hstack(columns), truth, _counts(examples), ridge=_RIDGE)
+    weights = fit_logistic(np.hstack(columns), truth, count_examples(examples), ridge=_RIDGE)
     _print_weights(weights[: 1 + marks.shape[1]], mean, deviation)
     sides = weights[1 + marks.shape[1] :].reshape(len(bases), 2, _MAIN_DIRECTIONS)
     for (name, basis), learned in zip(bases.items(), sides, strict=True):
@@ -92,9 +92,9 @@ def main() -> None:
 
 def _print_weights(weights: NDArray[np.float64], mean: NDArray[np.float64], deviation: NDArray[np.float64]) -> None:
     plain = weights[1:] / deviation
-    print(f"_MEANT_BIAS = {weights[0] - float(plain @ mean):.2f}")
-    for name, part in (("_MEANT_WEIGHTS", plain[:-_OBJECTIONS]), ("_OBJECTION_WEIGHTS", plain[-_OBJECTIONS:])):
-        print(f"{name} = ({', '.join(f'{weight:.2f}' for weight in part)})")
+    print(f"bias={weights[0] - float(plain @ mean):.2f},")
+    for name, part in (("plain_marks", plain[:-_OBJECTIONS]), ("objections", plain[-_OBJECTIONS:])):
+        print(f"{name}=({', '.join(f'{weight:.2f}' for weight in part)}),")
 
 
 def _main_directions(texts: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -106,7 +106,7 @@ def _main_directions(texts: dict[str, NDArray[np.float64]]) -> NDArray[np.float6
     return scaled
 
 
-def _counts(examples: Sequence[Example]) -> NDArray[np.float64]:
+def count_examples(examples: Sequence[Example]) -> NDArray[np.float64]:
     """Return what each example counts: those of a question and an answer one together, less in a large set."""
     alike = Counter((each.embedder, each.question, each.replaces) for each in examples)
     shares = [1.0 / alike[each.embedder, each.question, each.replaces] for each in examples]
@@ -122,8 +122,19 @@ def _counts(examples: Sequence[Example]) -> NDArray[np.float64]:
 
 async def _examples(embedder: KeptVectors) -> tuple[list[Example], dict[str, dict[str, NDArray[np.float64]]]]:
     """Return the examples of an embedder, and by its name the direction of each text."""
+    examples = await compared_pairs(_namespaces(), embedder)
+    texts = list(dict.fromkeys(text for each in examples for text in (each.pair.older, each.pair.newer)))
+    common = calibration_for(embedder.name).common_part
+    if common is None:
+        raise ValueError(f"{embedder.name} has no common part")
+    directions = common.directions_of(np.stack(await embedder.embed_documents(texts))).astype(np.float64)
+    return examples, {embedder.name: dict(zip(texts, directions, strict=True))}
+
+
+async def compared_pairs(namespaces: Iterable[Namespace], embedder: KeptVectors) -> list[Example]:
+    """Return the pairs that searches compare, of which one belongs to what answers."""
     examples: list[Example] = []
-    for namespace in _namespaces():
+    for namespace in namespaces:
         index = await remembered(namespace.statements, 0, embedder)
         columns: list[ChunkColumns | MemoryColumns] = [view.segment.columns for view in index.memories.snapshot()]
         columns += [view.segment.columns for view in index.chunks.snapshot()]
@@ -141,12 +152,7 @@ async def _examples(embedder: KeptVectors) -> tuple[list[Example], dict[str, dic
                     replaces = owners[pair.newer] == right
                     examples.append(Example(embedder.name, namespace.source, question, pair, replaces))
     embedder.save()
-    texts = list(dict.fromkeys(text for each in examples for text in (each.pair.older, each.pair.newer)))
-    common = calibration_for(embedder.name).common_part
-    if common is None:
-        raise ValueError(f"{embedder.name} has no common part")
-    directions = common.directions_of(np.stack(await embedder.embed_documents(texts))).astype(np.float64)
-    return examples, {embedder.name: dict(zip(texts, directions, strict=True))}
+    return examples
 
 
 def _record(pairs: list[StatementPair], pair: StatementPair) -> bool:

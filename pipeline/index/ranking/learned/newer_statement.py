@@ -2,7 +2,8 @@
 
 "I set the alarm to seven" after "I get up at six": no rule understands both, and they share no word. A logistic
 regression weighs how near they are to each other and to the question, and what is known of their words. A second one
-weighs what both mean (`statement_meanings`) as well: it may object, or decide where it is sure and rows are few.
+weighs what both mean (`statement_meanings`) as well: it may object, or decide where it is sure. Among many rows, where
+most of the best are about something else, a third one weighs the same as the second.
 """
 
 import math
@@ -42,27 +43,53 @@ _HOME_LOG_ODDS = 1.0
 """Log-odds from which a statement tells of a home."""
 _MOVED_THINGS = re.compile(r"\bmov(?:ed|ing) (?:the|my|our|an?|some|all|it|them|everything)\b", re.IGNORECASE)
 """Who moves the sofa lives where they lived."""
-_LEAST_MEANT_LOG_ODDS = -0.25
-_SURELY_MEANT_LOG_ODDS = 1.0
-"""Log-odds by what both statements mean, below which the newer one never answers instead, and from which it does."""
-_FEW_ROWS = 20
-"""Rows up to which what both mean decides alone: the best of more are often about something else, and tell of changes
-as well."""
 _MAX_LEAD = 1.5
 """Raw score beyond which a greater lead of the older one tells no more."""
 _LENGTH_UNIT = 100.0
 """Characters in which lengths are weighed."""
-_MEANT_BIAS = -0.53
-_MEANT_WEIGHTS = (4.77, -3.80, 4.62, 0.89, 0.16, -0.30, 0.59, -0.70, -1.22, 1.40, 1.54)
-_OBJECTION_WEIGHTS = (-2.25, -2.85, -0.65, -2.33, -2.20, -1.92, -0.90, -1.11)
-"""Learned by `python -m bench.statement_meanings`, which prints them; in the order of `plain_marks` and
-`objections`."""
 _BIAS = -5.66
 _MEASURE_WEIGHTS = (12.35, -9.22, 8.84, 0.10, 1.86, -0.33, 0.43)
 _KIND_WEIGHTS = (-1.04, 3.36, -0.94)
 _MARK_WEIGHTS = (0.62, -3.20, -1.74, -0.73)
 """Learned by `python -m bench.newer_statement`, which prints them; in the order of `measures`, `kind_marks` and
 `word_marks`."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningWeights:
+    """Weights of what both statements mean, in the order of `plain_marks` and `objections`.
+
+    Of the sum: below `least` the newer one never answers instead, from `sure` on it does.
+    """
+
+    bias: float
+    meaning: float
+    plain_marks: Sequence[float]
+    objections: Sequence[float]
+    least: float
+    sure: float
+
+
+AMONG_FEW = MeaningWeights(
+    bias=-0.53,
+    meaning=1.0,
+    plain_marks=(4.77, -3.80, 4.62, 0.89, 0.16, -0.30, 0.59, -0.70, -1.22, 1.40, 1.54),
+    objections=(-2.25, -2.85, -0.65, -2.33, -2.20, -1.92, -0.90, -1.11),
+    least=-0.25,
+    sure=1.0,
+)
+"""Learned by `python -m bench.statement_meanings`, which prints them."""
+AMONG_MANY = MeaningWeights(
+    bias=-1.63,
+    meaning=0.52,
+    plain_marks=(6.86, -7.99, 4.80, 1.28, 2.11, -0.25, 0.34, -1.12, -0.85, 0.42, 0.27),
+    objections=(-1.71, -5.44, 0.0, -1.75, -1.60, -1.54, -1.46, -1.15),
+    least=0.5,
+    sure=2.5,
+)
+"""Learned by `python -m bench.newer_among_many`, which prints them."""
+_FEW_ROWS = 20
+"""Rows up to which most of the best are about the same thing; of more, most are about something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +197,15 @@ def answers_instead(pair: StatementPair) -> bool:
         return False
     if tells_another_home(pair):
         return not _is_beside(pair)
-    meant = _MEANT_BIAS + pair.meaning_log_odds + _weighed(_MEANT_WEIGHTS, plain_marks(pair))
-    if meant < _LEAST_MEANT_LOG_ODDS:  # objections only lower it
+    weights = AMONG_FEW if pair.row_count <= _FEW_ROWS else AMONG_MANY
+    meant = weights.bias + weights.meaning * pair.meaning_log_odds + _weighed(weights.plain_marks, plain_marks(pair))
+    if meant < weights.least:  # objections only lower it
         return False
-    meant += _weighed(_OBJECTION_WEIGHTS, objections(pair))
-    if meant < _LEAST_MEANT_LOG_ODDS or _is_beside(pair):
+    meant += _weighed(weights.objections, objections(pair))
+    if meant < weights.least or _is_beside(pair):
         return False
-    is_sure = meant >= _SURELY_MEANT_LOG_ODDS and pair.likeness >= _CHANGE_LIKENESS
-    return (is_sure and pair.row_count <= _FEW_ROWS) or is_near_enough(pair)
+    is_sure = meant >= weights.sure and pair.likeness >= _CHANGE_LIKENESS
+    return is_sure or is_near_enough(pair)
 
 
 def _is_beside(pair: StatementPair) -> bool:

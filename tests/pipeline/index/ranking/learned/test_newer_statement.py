@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from bench.datasets.successions import Succession, successions
 from pipeline.index.ranking.learned.newer_statement import (
-    _MEANT_WEIGHTS,
-    _OBJECTION_WEIGHTS,
+    AMONG_FEW,
+    AMONG_MANY,
+    MeaningWeights,
     StatementPair,
     answers_instead,
     is_near_enough,
@@ -125,12 +126,12 @@ def test_what_both_mean_may_object_or_decide_about_statements_that_are_alike() -
     assert not answers_instead(replace(far, meaning_log_odds=6.0, likeness=0.05))
 
 
-def test_among_many_rows_what_both_mean_may_only_object() -> None:
-    far = replace(_UNREAD, likeness=0.2, newer_cosine=0.2, meaning_log_odds=6.0)
+def test_among_many_rows_what_both_mean_has_to_be_surer() -> None:
+    far = replace(_UNREAD, likeness=0.2, newer_cosine=0.2, meaning_log_odds=2.0)
     assert answers_instead(replace(far, row_count=20))
     assert not answers_instead(replace(far, row_count=21))
-    assert answers_instead(replace(_UNREAD, row_count=1000))
-    assert not answers_instead(replace(_UNREAD, row_count=1000, meaning_log_odds=-6.0))
+    assert answers_instead(replace(far, row_count=21, likeness=0.4, newer_cosine=0.35, meaning_log_odds=6.0))
+    assert not answers_instead(replace(_UNREAD, row_count=21, meaning_log_odds=-6.0))
 
 
 def test_no_meaning_makes_an_answer_of_a_plan() -> None:
@@ -139,12 +140,16 @@ def test_no_meaning_makes_an_answer_of_a_plan() -> None:
     assert not answers_instead(replace(pair, newer="I might sell the Clio one day."))
 
 
-@given(_COSINES, st.sampled_from([pair for section in successions(hurried=True) for pair in section]))
-def test_words_only_object(likeness: float, pair: Succession) -> None:
+@given(
+    _COSINES,
+    st.sampled_from([pair for section in successions(hurried=True) for pair in section]),
+    st.sampled_from([AMONG_FEW, AMONG_MANY]),
+)
+def test_words_only_object(likeness: float, pair: Succession, weights: MeaningWeights) -> None:
     compared = replace(_UNREAD, older=pair.older, newer=pair.newer, likeness=likeness)
-    assert len(objections(compared)) == len(_OBJECTION_WEIGHTS)
-    assert len(plain_marks(compared)) == len(_MEANT_WEIGHTS)
-    assert max(_OBJECTION_WEIGHTS) <= 0.0
+    assert len(objections(compared)) == len(weights.objections)
+    assert len(plain_marks(compared)) == len(weights.plain_marks)
+    assert max(weights.objections) <= 0.0
     assert min(objections(compared)) >= 0.0
 
 
