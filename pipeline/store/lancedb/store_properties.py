@@ -11,6 +11,8 @@ from pipeline.store.lancedb.table_access import open_if_exists, open_or_create
 
 _SCHEMA = pa.schema([pa.field("name", pa.string(), nullable=False), pa.field("value", pa.string())])
 _FORMAT = "4"
+_EARLIER_SHARED_FORMAT = "3"
+"""Number that the same tables had where several processes share them."""
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +63,7 @@ def _by_name(rows: Sequence[Mapping[str, str]]) -> dict[str, str | None]:
 
 
 def _verify(rows: dict[str, str | None], expected: StoreProperties) -> StoreProperties:
-    if rows.get("format") != _FORMAT:
+    if rows.get("format") != _FORMAT and (rows.get("format"), rows.get("layout")) != (_EARLIER_SHARED_FORMAT, "shared"):
         raise StoreMismatchError(
             f"This data directory has table format {rows.get('format')}, but this version reads format "
             f"{_FORMAT} and cannot upgrade tables. Data of earlier versions needs new places: set "

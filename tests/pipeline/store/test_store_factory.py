@@ -40,6 +40,13 @@ async def test_a_store_of_an_earlier_table_format_is_refused_with_what_to_do(tmp
         await open_test_store(tmp_path)
 
 
+async def test_shared_tables_of_the_format_before_are_opened(tmp_path: Path) -> None:
+    await (await open_test_store(tmp_path, shared=True)).close()
+    connection = await lancedb.connect_async(str(tmp_path))
+    await (await connection.open_table("meta")).update({"value": "3"}, where="name = 'format'")
+    await (await open_test_store(tmp_path, shared=True)).close()
+
+
 async def test_an_object_store_without_working_leases_is_an_outage_that_names_it() -> None:
     nobody = {"endpoint": "http://127.0.0.1:9", "region": "a", "allow_http": "true"}
     nobody |= {"access_key_id": "k", "secret_access_key": "s"}
