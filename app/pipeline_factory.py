@@ -9,10 +9,11 @@ from app.resources import Resources
 from app.submission_follower import SubmissionFollower, show_over
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.snapshots.index_snapshots import SnapshotOptions
-from pipeline.memory.formation.fact_extractor import FactExtractor, RuleBasedExtractor
+from pipeline.memory.formation.fact_extractor import RuleBasedExtractor
 from pipeline.memory.formation.llm_extractor import LlmExtractor
 from pipeline.memory.formation.memory_extractor import MemoryExtractor
 from pipeline.memory.formation.nearest_memories import NearestMemoryFinder
+from pipeline.memory.languages.short_messages import ShortMessages
 from pipeline.memory.scheduling.debounce_policy import DebouncePolicy
 from pipeline.memory.scheduling.deferred_extraction_poller import DeferredExtractionPoller
 from pipeline.memory.scheduling.deferred_extraction_worker import DeferredExtraction, DeferredExtractionWorker
@@ -162,14 +163,15 @@ class _PipelineBuilder:
             fact_lookup=self.fact_lookup,
             index=self.index_cache,
             count_memories=self.store.memories.count_by_incarnation,
-            fact_extractor=self._build_fact_extractor(),
+            rules=RuleBasedExtractor(self.resources.settings.memory_min_worth, ShortMessages(self.embedder)),
+            fact_extractor=self._build_llm_extractor(),
         )
 
-    def _build_fact_extractor(self) -> FactExtractor:
-        """Use the language model of the settings, or else rules."""
+    def _build_llm_extractor(self) -> LlmExtractor | None:
+        """Use the language model of the settings, if there is one."""
         resources, store = self.resources, self.store
         if resources.language_model is None:
-            return RuleBasedExtractor(resources.settings.memory_min_worth)
+            return None
         return LlmExtractor(
             model=resources.language_model,
             catalog=store.catalog,

@@ -16,8 +16,8 @@ from bench.logistic_regression import fit_logistic
 from pipeline.memory.grammar.permanence import is_static
 from pipeline.models import open_embedder
 from pipeline.profile.fact_relevance import is_foreign, is_lasting
-from pipeline.profile.lasting_statements import LastingStatements, lasting_file
-from pipeline.profile.topic_vectors import center_vectors
+from pipeline.profile.lasting_statements import lasting_file
+from pipeline.vector_classifier import VectorClassifier, center_vectors
 
 _RIDGE = 0.3
 _FOLDS = 10
@@ -41,18 +41,17 @@ async def _run(*, check: bool) -> None:
             _print_rates(embedder.name, texts, vectors, truth)
             continue
         learned, path = learn(texts, vectors, truth), lasting_file(embedder.name)
-        rows = [np.append(learned.weights, learned.constant), np.append(learned.mean, 0)]
-        np.save(path, np.stack(rows).astype(np.float16))
+        learned.save(path)
         print(path)
 
 
-def learn(texts: tuple[str, ...], vectors: NDArray[np.float32], truth: NDArray[np.float64]) -> LastingStatements:
+def learn(texts: tuple[str, ...], vectors: NDArray[np.float32], truth: NDArray[np.float64]) -> VectorClassifier:
     """Return the classifier of these vectors; the rules for English are a column whose weight is left out."""
     mean = vectors.mean(axis=0)
     counts = np.ones(len(texts))
     columns = np.column_stack((counts, center_vectors(vectors, mean), _said_by_rules(texts))).astype(np.float64)
     weights = fit_logistic(columns, truth, counts, ridge=_RIDGE)
-    return LastingStatements(weights[1:-1].astype(np.float32), float(weights[0]), mean)
+    return VectorClassifier(weights[1:-1].astype(np.float32), float(weights[0]), mean)
 
 
 def _said_by_rules(texts: tuple[str, ...]) -> NDArray[np.float64]:

@@ -5,13 +5,14 @@ and without their mark. None was written for these rules; what is missed in the 
 """
 
 import argparse
+import asyncio
 from datetime import date
 from itertools import chain
 
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, paraphrases
 from bench.datasets.successions import successions
+from bench.memory.formed_memories import formed_memories
 from bench.ranking import is_locked
-from pipeline.memory.formation.rule_based_extraction import extract_facts
 
 _SAID_ON = date(2026, 11, 27)
 _MARKS = "?\uff1f\u061f;\u037e\u00bf "
@@ -29,8 +30,9 @@ def main() -> None:
     for half, locked in (("open", False), ("locked", True)):
         said = [text for text in statements if is_locked(text) == locked]
         asked = [form for text in questions if is_locked(text) == locked for form in (text, text.strip(_MARKS))]
-        unformed = [text for text in said if not _forms(text)]
-        formed = [text for text in asked if _forms(text)]
+        memories = asyncio.run(formed_memories([*said, *asked], _SAID_ON))
+        unformed = [text for text, found in zip(said, memories, strict=False) if not found]
+        formed = [text for text, found in zip(asked, memories[len(said) :], strict=True) if found]
         print(f"| {half} | {len(said)} | {len(said) - len(unformed)} | {len(asked)} | {len(formed)} |")
         for text in (*unformed, *formed) if chosen.show and not locked else ():
             print(f"    {text}")
@@ -44,10 +46,6 @@ def _questions() -> list[str]:
             found += [question for _, question in part.facts] + part.foreign
             found += [triple[2] for triple in (*part.updates, *part.others)]
     return found
-
-
-def _forms(text: str) -> bool:
-    return bool(extract_facts(text, _SAID_ON))
 
 
 if __name__ == "__main__":

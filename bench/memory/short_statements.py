@@ -6,11 +6,12 @@ is not as it should be, of the open half only.
 """
 
 import argparse
+import asyncio
 from datetime import date
 from typing import get_args
 
 from bench.datasets.short_statements import SYNCED, StatementSet, short_statements
-from pipeline.memory.formation.rule_based_extraction import iter_facts
+from bench.memory.formed_memories import formed_memories
 
 _SAID_ON = date(2026, 11, 27)
 
@@ -22,10 +23,10 @@ def main() -> None:
     chosen = options.parse_args()
     print("| half | facts | formed | other | none | could be wrong | wrong |\n|---|---:|---:|---:|---:|---:|---:|")
     for name in get_args(StatementSet):
-        found = [
-            (said, [fact.text for fact in iter_facts(said.document, _SAID_ON, is_synced=name in SYNCED)])
-            for said in short_statements(name)
-        ]
+        documents = list(short_statements(name))
+        texts = [said.document for said in documents]
+        memories_of = asyncio.run(formed_memories(texts, _SAID_ON, is_synced=name in SYNCED))
+        found = list(zip(documents, memories_of, strict=True))
         stated = sum(len(said.facts) for said, _ in found)
         formed = sum(said.facts_met_by(memories) for said, memories in found)
         none = sum(len(said.facts) for said, memories in found if not memories)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.ports import Embedder
-from pipeline.profile.topic_vectors import TopicVectors, center_vectors, topic_vectors
+from pipeline.profile.topic_vectors import TopicVectors, topic_vectors
 from pipeline.rows import MemoryColumns, NamespaceRow, OrganizationRow, Terms, Vector
 from pipeline.text.analyzer import hash_terms
 from pipeline.text.english_verbs import word_set
+from pipeline.vector_classifier import center_vectors
 
 DEFAULT_BUCKETS = {
     "preferences": "What somebody likes, loves, enjoys, prefers, wants, dislikes or hates: favourites, tastes"

@@ -92,7 +92,7 @@ _THINGS = frozenset({"The", "A", "An", "This", "That", "My", "Our", "His", "Her"
 def is_lasting(text: str, *, is_static: bool, log_odds: float = 0.0) -> bool:
     """Return whether a fact belongs among those that last: identity, habits, conditions, possessions.
 
-    `log_odds`: what `LastingStatements` says of its vector; 0: nothing.
+    `log_odds`: what the classifier of lasting statements says of its vector; 0: nothing.
 
     >>> is_lasting("User is 29", is_static=False), is_lasting("User has an exam on May 12", is_static=True)
     (True, False)

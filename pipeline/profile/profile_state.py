@@ -13,9 +13,9 @@ from pipeline.memory.versioning.fact_comparison import parse_valid_time
 from pipeline.packed_vectors import unpack
 from pipeline.profile.bucket_classifier import BucketClassifier
 from pipeline.profile.fact_relevance import is_lasting
-from pipeline.profile.lasting_statements import NOTHING_LEARNED, LastingStatements
 from pipeline.profile.profile_sections import MAX_FACTS_PER_SECTION, SectionFact, static_priorities, static_priority
 from pipeline.rows import MemoryColumns, MemoryRow, StringColumn
+from pipeline.vector_classifier import NOTHING_LEARNED, VectorClassifier
 
 SECTION_CAPACITY = 12 * MAX_FACTS_PER_SECTION
 """Facts held per section; some may be aggregated or deleted."""
@@ -108,7 +108,7 @@ class ScoredFacts:
 
 
 class ProfileState:
-    def __init__(self, classifier: BucketClassifier, lasting_statements: LastingStatements = NOTHING_LEARNED) -> None:
+    def __init__(self, classifier: BucketClassifier, lasting_statements: VectorClassifier = NOTHING_LEARNED) -> None:
         self._classifier = classifier
         self._lasting_statements = lasting_statements
         self._bucket_names_by_membership: dict[bytes, frozenset[str]] = {}

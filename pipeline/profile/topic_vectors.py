@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pipeline.ports import Embedder
 from pipeline.profile.bucket_topics import TOPICS
 from pipeline.rows import Vector
+from pipeline.vector_classifier import center_vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,3 @@ async def embed_topics(embedder: Embedder) -> TopicVectors:
         mean,
         description_mean,
     )
-
-
-def center_vectors(vectors: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the vectors without a common part, at unit length; zero stays zero."""
-    if not vectors.any():
-        return vectors
-    # A text of no known word has no vector: without the common part it would be its opposite.
-    centered = np.where(vectors.any(axis=1, keepdims=True), vectors - mean, 0)
-    lengths = np.linalg.norm(centered, axis=1, keepdims=True)
-    scaled: NDArray[np.float32] = (centered / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-    return scaled

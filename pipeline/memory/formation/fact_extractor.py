@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pipeline.memory.formation.document_memory_builder import ExtractionJob
+from pipeline.memory.formation.document_voice import may_be_users
 from pipeline.memory.formation.rule_based_extraction import MAX_FACTS_PER_DOCUMENT, CandidateFact, iter_facts
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
+from pipeline.memory.languages.short_messages import OF_THE_MOMENT, ShortMessages
 from pipeline.memory.versioning.fact_comparison import parse_valid_time
 from pipeline.rows import NamespaceRow
 
@@ -37,11 +39,10 @@ class FactExtractor(Protocol):
 class RuleBasedExtractor:
     """Extracts by rules: offline and deterministic."""
 
-    min_worth = DEFAULT_MIN_WORTH
-
-    def __init__(self, min_worth: float = DEFAULT_MIN_WORTH) -> None:
-        """`min_worth`: score from which a fact is kept."""
-        self.min_worth = min_worth
+    def __init__(self, min_worth: float = DEFAULT_MIN_WORTH, short_messages: ShortMessages | None = None) -> None:
+        """`min_worth`: score from which a fact is kept; `short_messages` tells what short messages mean."""
+        self._min_worth = min_worth
+        self._short_messages = short_messages
 
     async def extract(
         self,
@@ -49,28 +50,43 @@ class RuleBasedExtractor:
         jobs: Sequence[ExtractionJob],
     ) -> Sequence[ExtractionResult]:
         """Return the facts of each document; nothing is ever delayed."""
-        return [await self._extract_job(job) for job in jobs]
+        meanings = await self._meanings(jobs)
+        return [await self._extract_job(job, meaning) for job, meaning in zip(jobs, meanings, strict=True)]
 
-    async def _extract_job(self, job: ExtractionJob) -> list[CandidateFact]:
+    async def _meanings(self, jobs: Sequence[ExtractionJob]) -> list[float]:
+        """Return the log-odds that people want each to be kept; 0 for what the user has not written."""
+        if self._short_messages is None:
+            return [0.0] * len(jobs)
+        own = (job.text if may_be_users(job.type, is_synced=job.is_synced) else "" for job in jobs)
+        return await self._short_messages.log_odds(list(own))
+
+    async def _extract_job(self, job: ExtractionJob, meaning: float) -> list[CandidateFact]:
         # A sentence takes two milliseconds, and the first one loads the parser.
-        facts = await asyncio.to_thread(extract_job_facts, job, self.min_worth)
+        facts = await asyncio.to_thread(extract_job_facts, job, self._min_worth, meaning)
         if len(facts) == MAX_FACTS_PER_DOCUMENT:
             warn_truncated(job)
         return facts
 
 
-def extract_job_facts(job: ExtractionJob, min_worth: float = DEFAULT_MIN_WORTH) -> list[CandidateFact]:
-    """Return the facts that the rules find in a document or a part of one."""
-    return list(
-        iter_facts(
-            job.text,
-            parse_valid_time(job.date, job.at).date(),
-            is_date_assumed=job.date is None,
-            document_type=job.type,
-            is_synced=job.is_synced,
-            min_worth=min_worth,
-        )
+def extract_job_facts(
+    job: ExtractionJob, min_worth: float = DEFAULT_MIN_WORTH, meaning: float = 0.0
+) -> list[CandidateFact]:
+    """Return the facts that the rules find in a document or a part of one; `meaning`: see `SpeakerContext`."""
+    facts = iter_facts(
+        job.text,
+        parse_valid_time(job.date, job.at).date(),
+        is_date_assumed=job.date is None,
+        document_type=job.type,
+        is_synced=job.is_synced,
+        min_worth=min_worth,
+        meaning=meaning,
     )
+    return list(filter(_is_comparable, facts) if meaning < OF_THE_MOMENT else facts)
+
+
+def _is_comparable(fact: CandidateFact) -> bool:
+    """Return whether rules read a value of a known kind in it, or an instruction."""
+    return any(attribute.value_kind != "statement" for attribute in fact.attributes)
 
 
 def warn_truncated(job: ExtractionJob) -> None:

@@ -64,16 +64,20 @@ class MemoryExtractor:
         fact_lookup: FactLookup,
         index: CandidateIndex,
         count_memories: Callable[[Sequence[str]], Mapping[str, int]] = _no_counts,
+        rules: FactExtractor | None = None,
         fact_extractor: FactExtractor | None = None,
     ) -> None:
-        """`count_memories` returns the number of current memories per incarnation without reading tables."""
+        """`count_memories` returns the number of current memories per incarnation without reading tables.
+
+        `rules` stand in for `fact_extractor`, where there is none and while it is delayed.
+        """
         self._documents = documents
         self._catalog = catalog
         self._publisher = publisher
         self._fact_lookup = fact_lookup
         self._index = index
         self._count_memories = count_memories
-        self._rules = RuleBasedExtractor()
+        self._rules = rules or RuleBasedExtractor()
         self._fact_extractor = fact_extractor or self._rules
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 

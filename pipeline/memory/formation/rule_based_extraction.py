@@ -89,12 +89,13 @@ def iter_facts(
     document_type: str = "text",
     is_synced: bool = False,
     min_worth: float = DEFAULT_MIN_WORTH,
+    meaning: float = 0.0,
 ) -> Iterator[CandidateFact]:
     """Return the facts of a document lazily.
 
     A value that was stated, changed and stated again comes twice. `document_type`: files and pages hold
     no speech. `is_synced`: a connector brought it. What a text of others says of "the user" is left out.
-    `min_worth`: score from which a clause is worth keeping.
+    `min_worth`: score from which a clause is worth keeping. `meaning`: see `SpeakerContext`.
     """
     title = text.lstrip().partition("\n")[0]
     passages = list(find_passages(text, document_type, is_synced=is_synced))
@@ -107,7 +108,14 @@ def iter_facts(
     sentences = chain.from_iterable(
         _sentences(
             passage,
-            _speaker_context(passage, names, reference_date, is_date_assumed=is_date_assumed, title=title),
+            _speaker_context(
+                passage,
+                names,
+                reference_date,
+                is_date_assumed=is_date_assumed,
+                title=title,
+                meaning=meaning,
+            ),
             shared or Discourse(language=language or _language_of(passage.utterance.text), begins_small=begins_small),
         )
         for passage in passages
@@ -151,6 +159,7 @@ def _speaker_context(
     *,
     is_date_assumed: bool,
     title: str,
+    meaning: float,
 ) -> SpeakerContext:
     """Build the context of an utterance; a date in the text itself is not assumed."""
     utterance, said_on = passage.utterance, passage.utterance.said_on
@@ -165,6 +174,7 @@ def _speaker_context(
         is_date_assumed=is_date_assumed and not has_own_date,
         is_speech=passage.is_speech,
         group=team_of(utterance, title),
+        meaning=0.0 if utterance.is_chat else meaning,
     )
 
 

@@ -28,8 +28,10 @@ from pipeline.memory.languages.profiles import (
     is_doubtful,
     is_instruction,
     is_permanent,
+    likeliest_language,
     states_personal_fact,
 )
+from pipeline.memory.languages.short_messages import MEMORABLE, SURELY_MEMORABLE
 from pipeline.text.english_nouns import KIN, MEN, PARENTS, PETS, WOMEN, is_plural
 from pipeline.text.statement_words import named_relatives
 from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
@@ -176,6 +178,8 @@ def _with_language(said: SaidSentence, text: str) -> tuple[str, LanguageProfile 
     """Return a sentence and its language, None for English; in doubt it goes on in that of the one before."""
     before = said.discourse.language
     found = detect_language(text, before)
+    if found is None and said.context.meaning >= MEMORABLE and is_doubtful(said.text) and not _ENGLISH.search(text):
+        return text, likeliest_language(text)
     if found is None and before is not None and is_doubtful(said.text, before):
         return normalize_message(said.text, said.context, is_speech=False), before
     if found is None or text.count(" ") > 1:
@@ -204,10 +208,26 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
     facts = _facts_of(doc, said.context, said.discourse, least, is_question=is_question)
     if not facts and not is_question and said.context.is_speech and (own := _IDENTITY.match(text)) is not None:
         facts = [_identity(own, said.context)]
+    if not facts and not is_question and said.context.meaning >= SURELY_MEMORABLE and _names_subject(doc):
+        return [_record(said)]  # its clause was read as none, or as less than it says
     # A heading has no full stop.
     if not facts and said.context.is_written and said.text.endswith(".") and not find_clauses(doc):
         return [_record(said)] if is_misread_record(doc) else []
     return facts
+
+
+def _names_subject(doc: "Doc") -> bool:
+    """Return whether a sentence begins with what it is about, a name or a thing, and speaks of neither you nor me."""
+    first = next((token for token in doc if not token.is_punct), None)
+    names_thing = first is not None and len(doc) >= _MIN_RECORD_WORDS and first.pos_ in _NOMINAL
+    return names_thing and not any(token.pos_ == "PRON" and token.lower_ in _IN_TALK for token in doc)
+
+
+_MIN_RECORD_WORDS = 4
+_NOMINAL = frozenset({"PROPN", "NOUN", "DET", "ADJ", "NUM"})
+_ENGLISH = re.compile(r"\b(?:the|and|with|every|their|his)\b|'s\b", re.IGNORECASE)
+"""Words that no other language has."""
+_IN_TALK = frozenset({"i", "me", "my", "mine", "we", "us", "our", "you", "your", "this", "that"})
 
 
 def _record(said: SaidSentence) -> DetectedFact:
@@ -250,12 +270,16 @@ def _foreign_facts(said: SaidSentence, text: str, profile: LanguageProfile | Non
         text = profile.before_question(text)
     elif said.context.is_chat and said.context.speaker is None:
         text = profile.without_question(text)
-    return [fact for clause in profile.without_stops(text) for fact in _foreign_fact(said, clause, profile)]
+    clauses = list(profile.without_stops(text))
+    is_memorable = said.context.meaning >= MEMORABLE and len(clauses) == 1
+    return [fact for clause in clauses for fact in _foreign_fact(said, clause, profile, is_memorable=is_memorable)]
 
 
-def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile) -> list[DetectedFact]:
+def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile, *, is_memorable: bool) -> list[DetectedFact]:
     stated = profile.without_doubt(profile.without_opening(text).rstrip(_END))
-    while not (is_introduction := profile.is_introduction(stated)) and not _is_foreign_fact(said, stated, profile):
+    while not (is_introduction := profile.is_introduction(stated)) and not _is_foreign_fact(
+        said, stated, profile, is_memorable=is_memorable
+    ):
         if not (stated := profile.after_comma(stated)):
             return []
     said_by = "" if said.context.is_group else f"{said.context.speaker_name}: "
@@ -268,7 +292,7 @@ def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile) -> li
     return [*facts, *(DetectedFact(f"{said_by}{named}", is_static=True) for named in named_relatives(stated))]
 
 
-def _is_foreign_fact(said: SaidSentence, stated: str, profile: LanguageProfile) -> bool:
+def _is_foreign_fact(said: SaidSentence, stated: str, profile: LanguageProfile, *, is_memorable: bool) -> bool:
     return states_personal_fact(
         stated,
         profile,
@@ -276,6 +300,7 @@ def _is_foreign_fact(said: SaidSentence, stated: str, profile: LanguageProfile) 
         is_minutes=said.context.is_group,
         is_message=said.context.is_note and not said.context.is_chat,
         is_named=_begins_with_name(stated, said, profile),
+        is_memorable=is_memorable,
     )
 
 

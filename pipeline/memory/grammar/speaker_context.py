@@ -14,7 +14,8 @@ class SpeakerContext:
     """Speaker and date of an utterance.
 
     `speaker`: None for the document's writer. `is_speech`: the speaker speaks of themselves; False for a
-    text about other things. `group`: who is meant by `we`.
+    text about other things. `group`: who is meant by `we`. `meaning`: log-odds that people want
+    such a message to be kept; 0: not known.
     `reference_date`: the day it was said or, if assumed, the day it arrived.
     """
 
@@ -25,6 +26,7 @@ class SpeakerContext:
     is_date_assumed: bool = False
     is_speech: bool = True
     group: str | None = None
+    meaning: float = 0.0
 
     @property
     def is_group(self) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, has_object, is_first, is_passive
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_words
+from pipeline.memory.languages.short_messages import SURELY_MEMORABLE
 from pipeline.text.english_nouns import BODY, HELPERS, KIN, PARENTS, PETS
 from pipeline.text.english_verbs import is_gerund, is_third_person, word_set
 
@@ -42,6 +43,7 @@ _OF_THE_MOMENT = word_set("laptop phone computer mobile way break call couch sof
 _SPELLS = word_set("age moment while minute hour morning afternoon evening day week month year time")
 _NO_MORE = frozenset({"anymore", "longer", "more"})
 _TRAITS = english_words("traits")
+_MEMORABLE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ def worth(clause: Clause, context: SpeakerContext) -> Worth:
     """Score a clause; a note to the service itself is meant to be kept rather than a remark among people."""
     found: list[tuple[float, str]] = [_predicate_score(clause), _subject_score(clause, context)]
     found += _detail_scores(clause, context)
+    if context.meaning >= SURELY_MEMORABLE:
+        found.append((_MEMORABLE, "means what people keep"))
     if context.is_note:
         found.append((1.0, "a note"))
         is_meant = context.is_written or not (context.is_chat or _is_of_things_in_general(clause))

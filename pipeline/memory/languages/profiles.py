@@ -346,6 +346,11 @@ def _told_by_words(text: str, words: list[str], expected: LanguageProfile | None
     return _other(text, expected) if is_doubtful(text) and has_change_word(text) else None
 
 
+def likeliest_language(text: str) -> LanguageProfile:
+    """Return the profile of a text that is known not to be English: by its script and by what says most in it."""
+    return _other(text, None)
+
+
 def is_doubtful(text: str, expected: LanguageProfile | None = None) -> bool:
     """Return whether a text has hardly a word by which it is English: `koffie is op`.
 
@@ -411,11 +416,12 @@ def states_personal_fact(
     is_minutes: bool = False,
     is_message: bool = False,
     is_named: bool = False,
+    is_memorable: bool = False,
 ) -> bool:
     """Return whether a non-English sentence states something about its speaker, or in a note what has changed.
 
     In minutes and in a message to nobody else also what has a time, a number, a rule or a name. `is_named`: it is
-    known to begin with a name.
+    known to begin with a name; `is_memorable`: to mean what people keep.
     """
     plain = text.rstrip(_END)
     least = MIN_SENTENCE_CHARS if plain.isascii() else _MIN_CJK_SENTENCE_CHARS
@@ -434,6 +440,7 @@ def states_personal_fact(
     is_noted = is_noted or (not is_note and says_date(plain) and words >= _MIN_TOLD_WORDS)
     is_noted = is_noted and _OF_SOMEBODY.match(plain) is None
     is_noted = is_noted or (is_named and (words > _MIN_TOLD_WORDS or _tells_change(plain, profile)))
+    is_noted = is_noted or (is_memorable and words >= _MIN_MEMORABLE_WORDS)
     is_told = is_note or (_tells_something(plain, profile) and not _is_half_said(plain, profile))
     return (is_own or is_noted) and is_told and profile.hedges.search(plain) is None
 
@@ -490,6 +497,8 @@ _HANGUL = re.compile("[\uac00-\ud7af]+")
 """A word of Korean, which holds what others say in two."""
 _MIN_TOLD_WORDS = 4
 """Words of a remark from which it tells something."""
+_MIN_MEMORABLE_WORDS = 3
+"""The same of a statement that is known to mean what people keep: not of the greeting before it."""
 
 
 def _says_what_changed(text: str) -> bool:

@@ -1,0 +1,120 @@
+"""Short messages: what people want to be remembered is told from what is of the moment, in any language."""
+
+from datetime import UTC, datetime
+from typing import Literal
+
+import pytest
+
+from bench.datasets.short_messages import short_messages
+from pipeline.memory.formation.document_memory_builder import ExtractionJob
+from pipeline.memory.formation.fact_extractor import ExtractionDelay, RuleBasedExtractor
+from pipeline.memory.languages.short_messages import (
+    MEMORABLE,
+    OF_THE_MOMENT,
+    ShortMessages,
+    is_short_message,
+    messages_file,
+)
+from pipeline.models import open_embedder
+from pipeline.rows import NamespaceRow
+
+pytestmark = pytest.mark.anyio
+
+KEPT = (
+    "Mira spielt Bratsche im Stadtorchester.",
+    "Notre chat s'appelle Réglisse",
+    "Mi cuñado trabaja de cerrajero en Vigo.",
+    "Zosia uczy matematyki w liceum.",
+    "Наша соседка держит трёх коз.",
+    "祖父は毎朝漢方薬を飲んでいます。",
+    "我表哥在苏州开面馆。",
+    "خالتي تعمل ممرضة في عمّان",
+    "मेरी भाभी दिल्ली में वकील है।",
+)
+PASSING = (
+    "Na dann, schönen Feierabend allerseits",
+    "Oh là là, quelle surprise",
+    "Traduce esto al inglés y hazlo más formal",
+    "Ok, do zobaczenia wieczorem",
+    "Вот это да, какой поворот",
+    "お疲れさまでした、また来週",
+    "行吧那就这么定了",
+    "يا سلام، خبر جميل جداً",
+    "वाह, क्या बात है",
+)
+
+
+FULL_STOPS = ".\u3002\u0964"
+
+
+async def test_what_is_to_be_kept_is_told_from_what_is_of_the_moment() -> None:
+    learned_from = {text for text, _ in short_messages(locked=False)}
+    assert learned_from.isdisjoint(KEPT + PASSING)
+    found = await ShortMessages(open_embedder("e5-encoder")).log_odds(KEPT + PASSING)
+    assert min(found[: len(KEPT)]) >= MEMORABLE
+    assert max(found[len(KEPT) :]) < MEMORABLE
+    assert sorted(found[len(KEPT) :])[len(PASSING) // 2] < OF_THE_MOMENT
+
+
+async def test_exclamations_and_questions_are_left_to_the_rules() -> None:
+    messages = ShortMessages(open_embedder("e5-encoder"))
+    assert max(await messages.log_odds(["Notre chat s'appelle Réglisse !", "Notre chat s'appelle Réglisse ?"])) <= 0
+
+
+async def test_of_long_texts_and_by_other_embedders_nothing_is_told() -> None:
+    long = "Our cat is called Liquorice, and she sleeps all day. " * 4
+    assert await ShortMessages(open_embedder("e5-encoder")).log_odds([long, ""]) == [0, 0]
+    assert await ShortMessages(open_embedder("wordllama")).log_odds(["Our cat is called Liquorice."]) == [0]
+
+
+async def memories_of(*texts: str, document_type: str = "text") -> list[list[str]]:
+    at = datetime(2026, 11, 27, tzinfo=UTC)
+    jobs = [
+        ExtractionJob("alice#0", f"d{number}", 1, at, text, type=document_type) for number, text in enumerate(texts)
+    ]
+    extractor = RuleBasedExtractor(short_messages=ShortMessages(open_embedder("e5-encoder")))
+    found = await extractor.extract(NamespaceRow("alice", 0, ("alice#0",), at, at), jobs)
+    return [[fact.text for fact in facts] for facts in found if not isinstance(facts, ExtractionDelay)]
+
+
+async def test_a_short_message_is_a_memory_though_no_rule_finds_a_fact_in_it() -> None:
+    found = await memories_of(*KEPT)
+    assert [[memory.removeprefix("User: ") for memory in memories] for memories in found] == [
+        [text.rstrip(FULL_STOPS)] for text in KEPT
+    ]
+    assert await memories_of("Every August the Meyers swap houses with a Scottish family.") == [
+        ["Every August the Meyers swap houses with a Scottish family"]
+    ]
+
+
+async def test_what_is_of_the_moment_is_no_memory() -> None:
+    assert await memories_of(*PASSING) == [[]] * len(PASSING)
+
+
+async def test_a_file_is_no_message() -> None:
+    assert await memories_of(*KEPT, document_type="pdf") == [[]] * len(KEPT)
+
+
+async def test_a_value_of_a_known_kind_is_kept_whatever_the_message_means() -> None:
+    assert await memories_of("Kids: Lio (7), Mara (4)") == [["User's kids are Lio (7), Mara (4)"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_short"),
+    [
+        ("Our cat is called Liquorice.", True),
+        ("Our cat is called Liquorice. She sleeps all day.", True),
+        ("One. Two. Three.", False),
+        ("一。二。三。", False),
+        ("Cats:\nLiquorice", False),
+        (" ", False),
+        ("a" * 161, False),
+    ],
+)
+def test_a_short_message_is_a_line_of_two_sentences_at_most(text: str, is_short: bool) -> None:
+    assert is_short_message(text) == is_short
+
+
+@pytest.mark.parametrize("kind", ["e5", "e5-encoder"])
+def test_each_default_model_has_a_file(kind: Literal["e5", "e5-encoder"]) -> None:
+    assert messages_file(open_embedder(kind).name).is_file(), "write the files: python -m bench.short_messages"
