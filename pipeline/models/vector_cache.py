@@ -6,6 +6,7 @@ import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha512
 from pathlib import Path
 
@@ -106,20 +107,38 @@ class CachingEmbedder:
         self._cache = cache
         self._model = model.encode()
         self._queries = OrderedDict[str, Vector]()
+        self._computing = dict[bytes, asyncio.Task[dict[bytes, Vector]]]()
         self.name = embedder.name
         self.dimensions = embedder.dimensions
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return a vector per text; equal texts are embedded once."""
+        """Return a vector per text; equal texts are embedded once, also those of two callers at a time."""
         keys = [self._key(text) for text in texts]
-        found = await self._cache.get(set(keys)) if keys else {}
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        if missing:
-            computed = await self._embedder.embed_documents(list(missing.values()))
-            new = dict(zip(missing, map(round_vector, computed), strict=True))
-            await self._cache.put(new)
-            found |= new
+        others = {key: self._computing[key] for key in keys if key in self._computing}
+        found = await self._cache.get(unknown) if (unknown := set(keys) - others.keys()) else {}
+        others |= {key: self._computing[key] for key in unknown - found.keys() if key in self._computing}
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in found and key not in others}
+        if new:
+            task = asyncio.create_task(self._compute(new))
+            self._computing |= dict.fromkeys(new, task)
+            task.add_done_callback(partial(self._forget, new))
+            # Another caller may wait for it when this one is cancelled.
+            found |= await asyncio.shield(task)
+        for key, computed in others.items():
+            found[key] = (await asyncio.shield(computed))[key]
         return [found[key] for key in keys]
+
+    async def _compute(self, texts: Mapping[bytes, str]) -> dict[bytes, Vector]:
+        computed = await self._embedder.embed_documents(list(texts.values()))
+        vectors = dict(zip(texts, map(round_vector, computed), strict=True))
+        await self._cache.put(vectors)
+        return vectors
+
+    def _forget(self, keys: Collection[bytes], task: asyncio.Task[dict[bytes, Vector]]) -> None:
+        for key in keys:
+            del self._computing[key]
+        if not task.cancelled():
+            task.exception()  # whoever waits has it; it is no fault that nobody does
 
     async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:
         vector = self._queries.get(text)

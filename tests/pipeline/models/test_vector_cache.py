@@ -1,5 +1,6 @@
 """Vector cache: a text that was embedded is not embedded again."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
@@ -16,6 +17,16 @@ from pipeline.rows import Vector
 from tests.support.fakes import HashingEmbedder
 
 pytestmark = pytest.mark.anyio
+
+
+class FailingOnceEmbedder(HashingEmbedder):
+    """A model that is away when it is asked first."""
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        found = await super().embed_documents(texts)
+        if len(self.calls) == 1:
+            raise ConnectionError("away")
+        return found
 
 
 @pytest.fixture
@@ -37,6 +48,33 @@ async def test_equal_texts_are_embedded_once_and_have_the_same_vector(cache: Vec
     assert model.calls == [["a cat", "a dog"], ["a bird"]]
     np.testing.assert_array_equal(first, rounded(await model.embed_documents(["a cat", "a dog", "a cat"])))
     np.testing.assert_array_equal(second, rounded(await model.embed_documents(["a dog", "a bird", "a cat"])))
+
+
+async def test_a_text_of_two_callers_at_a_time_is_embedded_once(cache: VectorCache) -> None:
+    model = HashingEmbedder()
+    embedder = CachingEmbedder(model, cache, "hashing")
+    (first,), (second, _) = await asyncio.gather(
+        embedder.embed_documents(["a cat"]), embedder.embed_documents(["a cat", "a dog"])
+    )
+    np.testing.assert_array_equal(first, second)
+    assert sorted(model.calls) == [["a cat"], ["a dog"]]
+
+
+async def test_a_failure_reaches_every_caller_and_is_tried_again(cache: VectorCache) -> None:
+    model = FailingOnceEmbedder()
+    embedder = CachingEmbedder(model, cache, "hashing")
+    failures = await asyncio.gather(*(embedder.embed_documents(["a cat"]) for _ in range(2)), return_exceptions=True)
+    assert [str(failure) for failure in failures] == ["away"] * 2
+    assert len(await embedder.embed_documents(["a cat"])) == 1
+
+
+async def test_a_caller_that_is_cancelled_leaves_the_other_its_vector(cache: VectorCache) -> None:
+    embedder = CachingEmbedder(HashingEmbedder(), cache, "hashing")
+    cancelled = asyncio.create_task(embedder.embed_documents(["a cat"]))
+    other = asyncio.create_task(embedder.embed_documents(["a cat"]))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    assert len(await other) == 1
 
 
 async def test_vectors_outlive_the_process(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ class FlakyExtractor(RuleBasedExtractor):
     """Delays the first requests; documents named `slow` are extracted once released."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.delays: list[ExtractionDelay] = []
         self.requests: list[list[str]] = []
         self.slow_texts: set[str] = set()
