@@ -17,7 +17,7 @@ router = APIRouter(route_class=AnonymousRoute, tags=["Feedback"])
 
 @router.post("/feedback", status_code=202, responses=error_responses(400, 401, 403, 429, 502, 503))
 async def submit(request: Request, state: AppStateDependency, body: FeedbackBody) -> FeedbackResponse:
-    """Send feedback to the operators, who read it with `recollect feedback`."""
+    """Send feedback to the operators: it is kept in the log."""
     authenticated = authenticated_principal(request) is not None
     sender = (
         ORGANIZATION_SENDER if authenticated else sender_from_address(request.client.host if request.client else None)
