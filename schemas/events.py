@@ -451,13 +451,14 @@ class ApiUsageCounted(Event):
     at: datetime
 
 
-AuditOutcome = Literal["done", "refused"]
+AuditOutcome = Literal["done", "repeated", "refused"]
 
 
 class AuditEntryRecorded(Event):
     """Administrative action. All entries have the same key, so they are in one order.
 
-    `details`: ids and options, never a secret or a text. `refused`: the key lacks the permission.
+    `details`: ids and options, never a secret or a text. `repeated`: it was done before, and its answer given again;
+    `refused`: the key lacks the permission.
     """
 
     at: datetime

@@ -18,7 +18,7 @@ from api.dependencies.authentication import app_state, authenticate, authenticat
 from api.errors.http_errors import BadRequestError, ForbiddenError, QuotaExceededError, TooManyRequestsError
 from api.policies.audit_log import AUDITED_OPERATIONS, audit_entry
 from api.policies.recall_log import READ_NAMESPACES_SCOPE_KEY, ids_shown, purpose_of, query_digest
-from api.routes.kept_answers import KEPT_OPERATIONS, find_kept_answer, keep_answer
+from api.routes.kept_answers import KEPT_OPERATIONS, KeptAnswer, find_kept_answer, keep_answer
 from pipeline.runtime import correlation
 from pipeline.usage_counter import UsageCounts, seconds_left_in_month
 from schemas.events import AuditOutcome, RecallRecorded
@@ -129,7 +129,7 @@ def _with_audit_entry(handle: RouteHandler, action: str) -> RouteHandler:
         except ForbiddenError:
             await _record_audit_entry(request, action, "refused")
             raise
-        await _record_audit_entry(request, action, "done")
+        await _record_audit_entry(request, action, "repeated" if isinstance(response, KeptAnswer) else "done")
         return response
 
     return audited

@@ -26,7 +26,11 @@ KEPT_OPERATIONS = frozenset(
 """Deletions and moves, and what creates a secret. What adds or changes a document is recognised in the log."""
 
 
-async def find_kept_answer(request: Request) -> Response | None:
+class KeptAnswer(Response):
+    """The answer to an earlier request, given again: nothing was carried out."""
+
+
+async def find_kept_answer(request: Request) -> KeptAnswer | None:
     """Return the answer to an earlier request with this idempotency key; None: there was none, or it has no key.
 
     BadRequestError if something else was asked for with the key, or with another secret of the API key.
@@ -46,7 +50,7 @@ async def find_kept_answer(request: Request) -> Response | None:
             "The idempotency key was used with another secret of this API key",
             "The first answer is encrypted with that secret. See what the first request did, and use a new key.",
         )
-    return Response(body, kept.status, media_type="application/json")
+    return KeptAnswer(body, kept.status, media_type="application/json")
 
 
 async def keep_answer(request: Request, response: Response) -> None:

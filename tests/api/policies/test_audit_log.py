@@ -101,6 +101,13 @@ def test_whatever_an_administrator_changes_is_an_act() -> None:
     assert AUDITED_OPERATIONS.keys() <= operation_ids
 
 
+async def test_a_repeated_action_is_recorded_as_such(client: ContractClient) -> None:
+    for _ in range(2):
+        await client.ok("POST", "/admin/keys", {"name": "web"}, headers={"Idempotency-Key": "k1"})
+    entries = (await client.ok("GET", "/admin/audit"))["entries"]
+    assert [entry["outcome"] for entry in entries if entry["action"] == "key issued"] == ["repeated", "done"]
+
+
 async def test_a_rotated_key_opens_with_both_secrets_until_the_overlap_ends(
     service: Service, client: ContractClient
 ) -> None:

@@ -14,7 +14,7 @@ export async function audit({ api, query, signal }) {
   const columns = [
     { name: "Action", show: (row) => row.action },
     { name: "When", show: (row) => time(row.at) },
-    { name: "Outcome", show: (row) => badge(row.outcome, row.outcome === "done" ? "good" : "bad") },
+    { name: "Outcome", show: (row) => badge(row.outcome, row.outcome === "refused" ? "bad" : "good") },
     { name: "Key", align: "free", show: (row) => `${row.key} (${row.role})` },
     { name: "From", align: "free", show: (row) => row.address ?? "" },
     { name: "Details", align: "free", show: (row) => Object.entries(row.details).map(([name, value]) => `${name}: ${value}`).join(", ") },
