@@ -19,14 +19,31 @@ from tests.support.fakes import HashingEmbedder
 pytestmark = pytest.mark.anyio
 
 
-class FailingOnceEmbedder(HashingEmbedder):
-    """A model that is away when it is asked first."""
+class GatedEmbedder(HashingEmbedder):
+    """A model that answers once its gate is open, and fails at first."""
+
+    def __init__(self, failures: int = 0) -> None:
+        super().__init__()
+        self.gate, self.is_asked, self._failures = asyncio.Event(), asyncio.Event(), failures
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        self.is_asked.set()
         found = await super().embed_documents(texts)
-        if len(self.calls) == 1:
+        await self.gate.wait()
+        if self._failures:
+            self._failures -= 1
             raise ConnectionError("away")
         return found
+
+    async def waited_for(
+        self, embedder: CachingEmbedder, first: Sequence[str], second: Sequence[str]
+    ) -> tuple[asyncio.Task[list[Vector]], asyncio.Task[list[Vector]]]:
+        """Two callers at a time: the second asks while the first one waits for the model."""
+        begun = asyncio.create_task(embedder.embed_documents(first))
+        await self.is_asked.wait()
+        other = asyncio.create_task(embedder.embed_documents(second))
+        await asyncio.sleep(0)
+        return begun, other
 
 
 @pytest.fixture
@@ -51,30 +68,32 @@ async def test_equal_texts_are_embedded_once_and_have_the_same_vector(cache: Vec
 
 
 async def test_a_text_of_two_callers_at_a_time_is_embedded_once(cache: VectorCache) -> None:
-    model = HashingEmbedder()
+    model = GatedEmbedder()
     embedder = CachingEmbedder(model, cache, "hashing")
-    (first,), (second, _) = await asyncio.gather(
-        embedder.embed_documents(["a cat"]), embedder.embed_documents(["a cat", "a dog"])
-    )
-    np.testing.assert_array_equal(first, second)
-    assert sorted(model.calls) == [["a cat"], ["a dog"]]
+    first, second = await model.waited_for(embedder, ["a cat"], ["a dog", "a cat"])
+    model.gate.set()
+    np.testing.assert_array_equal((await first)[0], (await second)[1])
+    assert model.calls == [["a cat"], ["a dog"]]
 
 
 async def test_a_failure_reaches_every_caller_and_is_tried_again(cache: VectorCache) -> None:
-    model = FailingOnceEmbedder()
+    model = GatedEmbedder(failures=1)
     embedder = CachingEmbedder(model, cache, "hashing")
-    failures = await asyncio.gather(*(embedder.embed_documents(["a cat"]) for _ in range(2)), return_exceptions=True)
+    both = await model.waited_for(embedder, ["a cat"], ["a cat"])
+    model.gate.set()
+    failures = await asyncio.gather(*both, return_exceptions=True)
     assert [str(failure) for failure in failures] == ["away"] * 2
     assert len(await embedder.embed_documents(["a cat"])) == 1
 
 
 async def test_a_caller_that_is_cancelled_leaves_the_other_its_vector(cache: VectorCache) -> None:
-    embedder = CachingEmbedder(HashingEmbedder(), cache, "hashing")
-    cancelled = asyncio.create_task(embedder.embed_documents(["a cat"]))
-    other = asyncio.create_task(embedder.embed_documents(["a cat"]))
-    await asyncio.sleep(0)
+    model = GatedEmbedder()
+    embedder = CachingEmbedder(model, cache, "hashing")
+    cancelled, other = await model.waited_for(embedder, ["a cat"], ["a cat"])
     cancelled.cancel()
+    model.gate.set()
     assert len(await other) == 1
+    assert model.calls == [["a cat"]]
 
 
 async def test_vectors_outlive_the_process(tmp_path: Path) -> None:
