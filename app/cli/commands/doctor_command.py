@@ -41,6 +41,7 @@ def build_checks(settings: Settings, validate_key: Callable[[str], object]) -> d
         "memory": partial(host_checks.check_memory, settings),
         "port": partial(host_checks.check_port, settings),
         "log": partial(component_checks.check_log, settings),
+        "sealing keys": partial(component_checks.check_sealing_keys, settings),
         "tables": partial(component_checks.check_tables, settings),
         "embedder": partial(component_checks.check_embedder, settings),
         "language model": partial(component_checks.check_language_model, settings),

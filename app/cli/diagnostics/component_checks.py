@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import time
+from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
@@ -15,9 +16,13 @@ from app.resources import (
     CATALOG_FOLDER,
     embedder_from_settings,
     index_config_from_settings,
+    open_sealing_keys,
+    sealing_uri,
     tables_uri,
 )
 from pipeline.bus.bus_factory import prepare_topics, read_log_ends
+from pipeline.bus.records import SEALED_HEADER
+from pipeline.bus.sealing.sealed_records import BLOCKS, ends_by_itself, parse_key_label
 from pipeline.errors import EndpointUnavailableError
 from pipeline.models import open_language_model
 from pipeline.ports import UnusableReplyError
@@ -77,6 +82,30 @@ def _check_log_blocking(file: Path, partitions: int) -> list[CheckResult]:
         problems.append(("warning", f"{count:,} dead letter{'' if count == 1 else 's'} in {topic}.", remedy))
     checked = "checked completely" if size <= MAX_FULL_CHECK_BYTES else "too large to be checked completely"
     return problems or [passed(f"{records:,} records, {size / 1024**2:.0f} MiB in {file.parent}, {checked}")]
+
+
+async def check_sealing_keys(settings: Settings) -> list[CheckResult]:
+    """Check that the keys of the sealed records of the embedded log are there; processes on Kafka see as they read."""
+    file = log_path(settings)
+    if settings.kafka_bootstrap is not None or not file.exists():
+        return [passed("no embedded log to look for")]
+    records = await asyncio.to_thread(_sealed_records_by_block, file)
+    if not records:
+        return [passed("not used: no record is sealed")]
+    total, missing = sum(records.values()), records.keys() - set(open_sealing_keys(settings).names(BLOCKS))
+    if not missing:
+        return [passed(f"there for all of {total:,} sealed records")]
+    count = sum(records[block] for block in missing)
+    message = f"{count:,} of {total:,} sealed records can't be read: their keys are not in {sealing_uri(settings)}."
+    return [("problem", message, "`recollect sealing restore` adds the missing ones from a backup of the keys.")]
+
+
+def _sealed_records_by_block(file: Path) -> Counter[str]:
+    """Count the sealed records by the block of their key, without those whose keys end by themselves."""
+    query = "SELECT json_extract(headers, '$.' || ?) FROM records WHERE headers IS NOT NULL"
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=5)) as db:
+        labels = (parse_key_label(name) for (name,) in db.execute(query, (SEALED_HEADER,)) if name is not None)
+        return Counter(label[0] for label in labels if label is not None and not ends_by_itself(label))
 
 
 async def newest_record_at(settings: Settings) -> datetime | None:

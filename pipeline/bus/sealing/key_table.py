@@ -13,17 +13,17 @@ from time import monotonic
 from pipeline.bus.sealing.key_backup import read_backup, write_backup
 from pipeline.bus.sealing.key_block import KeyWrapping, key_in_block, listed_numbers, with_listed, without_keys
 from pipeline.bus.sealing.key_file import KEY_BYTES, SealingKeyError
-from pipeline.bus.sealing.sealed_records import DESTROYED, WRAPPING_NAME, KeyLabel
+from pipeline.bus.sealing.sealed_records import BLOCKS, DESTROYED, WRAPPING_NAME, KeyLabel
 from pipeline.errors import OutageError
 from pipeline.ports import KeyStorage
 
 MAX_AGE_SECONDS = 2.0
 """Time after which a process asks again whether keys were destroyed elsewhere, before it opens a record."""
-MAX_CACHED_BLOCKS = 1024
+MAX_CACHEDBLOCKS = 1024
 """At most 32 MB, as one without destroyed keys has 32 bytes."""
 _BLOCK_ID = re.compile(r"[0-9a-f]{16}(?:-([0-9]{8}))?")
 _NAME_DIGITS = 16
-_BLOCKS, _VERSION, _PENDING = "blocks", "version", "pending"
+_VERSION, _PENDING = "version", "pending"
 
 
 class KeyTable:
@@ -59,11 +59,11 @@ class KeyTable:
         block, seed = os.urandom(8).hex(), os.urandom(KEY_BYTES)
         if days is not None:
             block = f"{block}-{self._now() + timedelta(days=days):%Y%m%d}"
-        self._storage.create(f"{_BLOCKS}/{block}", self._packed(block, seed))
+        self._storage.create(f"{BLOCKS}/{block}", self._packed(block, seed))
         try:
             self._follow_wrapping((block,))
         except SealingKeyError as error:
-            self._storage.delete(f"{_BLOCKS}/{block}")
+            self._storage.delete(f"{BLOCKS}/{block}")
             raise OutageError(f"{error} This one has keys from before they were rotated: restart it.") from error
         return block, seed
 
@@ -122,18 +122,18 @@ class KeyTable:
             for block, name, keys in read_backup(backup)
             if not self._is_expired(block)
         }
-        missing = blocks.keys() - set(self._storage.names(_BLOCKS))
+        missing = blocks.keys() - set(self._storage.names(BLOCKS))
         for block in missing:
-            self._storage.create(f"{_BLOCKS}/{block}", self._packed(block, blocks[block]))
+            self._storage.create(f"{BLOCKS}/{block}", self._packed(block, blocks[block]))
             self._destroy_listed(block)
         self._follow_wrapping(missing)
         return len(missing)
 
     def remove_expired(self) -> int:
         """Remove the blocks whose day has passed; return their number."""
-        expired = [block for block in self._storage.names(_BLOCKS) if self._is_expired(block)]
+        expired = [block for block in self._storage.names(BLOCKS) if self._is_expired(block)]
         for block in expired:
-            self._storage.delete(f"{_BLOCKS}/{block}")
+            self._storage.delete(f"{BLOCKS}/{block}")
             self._storage.delete(f"{DESTROYED}/{block}")
         return len(expired)
 
@@ -155,13 +155,13 @@ class KeyTable:
             return self._opened[block]
         if not _BLOCK_ID.fullmatch(block) or self._is_expired(block):
             return None  # the name comes from a header that anybody may have written
-        packed = self._storage.read(f"{_BLOCKS}/{block}")
+        packed = self._storage.read(f"{BLOCKS}/{block}")
         if packed is None:
             return None
         keys, listed = self._unpacked(block, packed), self._storage.read(f"{DESTROYED}/{block}")
         if listed is not None:
             keys, _ = without_keys(keys, listed_numbers(listed))
-        if len(self._opened) >= MAX_CACHED_BLOCKS:
+        if len(self._opened) >= MAX_CACHEDBLOCKS:
             self._opened = {}
         self._opened[block] = keys
         return keys
@@ -185,7 +185,7 @@ class KeyTable:
             keys, count = without_keys(self._unpacked(block, packed), listed)
             return self._packed(block, keys)
 
-        self._storage.update(f"{_BLOCKS}/{block}", destroy)
+        self._storage.update(f"{BLOCKS}/{block}", destroy)
         return count
 
     def _wrap_anew(self) -> None:
@@ -199,7 +199,7 @@ class KeyTable:
             return
         self._wrapping.use(current)
         for _ in range(2):  # again for blocks that others added before they could see the new name
-            self._wrap_blocks(self._storage.names(_BLOCKS))
+            self._wrap_blocks(self._storage.names(BLOCKS))
             self._storage.update(WRAPPING_NAME, lambda _: current.encode())
 
     def _follow_wrapping(self, written: Iterable[str]) -> None:
@@ -215,7 +215,7 @@ class KeyTable:
     def _wrap_blocks(self, blocks: Iterable[str]) -> None:
         for block in blocks:
             with suppress(LookupError):  # it expired meanwhile
-                self._storage.update(f"{_BLOCKS}/{block}", lambda old, block=block: self._wrapped_anew(block, old))  # type: ignore[misc]  # as above
+                self._storage.update(f"{BLOCKS}/{block}", lambda old, block=block: self._wrapped_anew(block, old))  # type: ignore[misc]  # as above
 
     def _wrapped_anew(self, block: str, packed: bytes | None) -> bytes:
         if packed is None:
@@ -231,8 +231,8 @@ class KeyTable:
 
 def back_up_keys(storage: KeyStorage, target: Path) -> int:
     """Copy the blocks, wrapped and without destroyed keys, to a file that is there whole or not at all."""
-    blocks = sorted(storage.names(_BLOCKS))
-    packed = {block: keys for block in blocks if (keys := storage.read(f"{_BLOCKS}/{block}")) is not None}
+    blocks = sorted(storage.names(BLOCKS))
+    packed = {block: keys for block in blocks if (keys := storage.read(f"{BLOCKS}/{block}")) is not None}
     rows = [(block, keys[:_NAME_DIGITS].decode(), keys[_NAME_DIGITS:]) for block, keys in packed.items()]
     with write_backup(target) as copy:
         copy.execute("CREATE TABLE blocks (id TEXT PRIMARY KEY, wrapped_by TEXT, keys BLOB)")

@@ -14,6 +14,8 @@ BLOCK_RECORDS = 1024
 """Records that are sealed under keys of one block: one synced write for so many."""
 WRAPPING_NAME = "wrapping"
 """Where the name of the key that wraps the others is stored; there if there are any keys."""
+BLOCKS = "blocks"
+"""Folder of the blocks of keys."""
 DESTROYED = "destroyed"
 """Folder of the lists of destroyed keys, which outlive older copies of the keys."""
 _MAX_NUMBER_DIGITS = 6

@@ -9,7 +9,9 @@ import pytest
 
 from app.cli.diagnostics import component_checks
 from app.cli.diagnostics.check_runner import run_checks
-from pipeline.bus.records import ProducerRecord
+from app.resources import open_sealing_keys
+from pipeline.bus.records import SEALED_HEADER, ProducerRecord
+from pipeline.bus.sealing.sealed_records import BLOCKS
 from pipeline.bus.sqlite.bus import SqliteBus
 from pipeline.settings import Settings
 from pipeline.store import StoreMismatchError, open_store
@@ -38,6 +40,21 @@ async def write_log(folder: Path) -> None:
     await bus.close()
 
 
+async def test_sealed_records_without_their_keys_are_a_problem(tmp_path: Path) -> None:
+    bus = await SqliteBus.open(tmp_path / "log", partitions=4, clock=FixedClock())
+    sealed = [ProducerRecord(b"key", b"x", {SEALED_HEADER: name}) for name in ("5f/0", "5f/1", "6a/0", "7b-20261127/0")]
+    await bus.append("notes.v1", [*sealed, ProducerRecord(b"key", b"x", {})])
+    await bus.close()
+    storage = open_sealing_keys(settings(tmp_path))
+    storage.create(f"{BLOCKS}/6a", b"keys")
+    ((status, message, remedy),) = await component_checks.check_sealing_keys(settings(tmp_path))
+    assert (status, "2 of 3 sealed records" in message) == ("problem", True)
+    assert "recollect sealing restore" in remedy
+    storage.create(f"{BLOCKS}/5f", b"keys")
+    ((status, message, _),) = await component_checks.check_sealing_keys(settings(tmp_path))
+    assert (status, message) == ("ok", "there for all of 3 sealed records")
+
+
 def is_empty(folder: Path) -> bool:
     return not any(folder.iterdir())
 
@@ -45,6 +62,7 @@ def is_empty(folder: Path) -> bool:
 async def test_a_new_deployment_passes_and_the_checks_create_nothing(tmp_path: Path) -> None:
     for check in (
         component_checks.check_log,
+        component_checks.check_sealing_keys,
         component_checks.check_tables,
         component_checks.check_object_store,
         component_checks.check_kafka,
