@@ -10,7 +10,7 @@ import argparse
 import asyncio
 from collections.abc import Iterator
 from datetime import date
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -39,11 +39,6 @@ _RIDGE = 0.3
 _STATEMENTS, _PASSING, _QUESTIONS = 1000, 700, 300
 """What each kind counts together, whatever its number: statements come by the thousand."""
 _MODELS: tuple[Literal["e5-encoder", "e5"], ...] = ("e5-encoder", "e5")
-_PAIRS: tuple[PairSet, ...] = (
-    "lives_open", "days_open", "kinds_open", "typed_open", "turns_open", "daily_open", "states_open", "months_open",
-    "said_open", "voices_open", "lives_locked", "days_locked", "kinds_locked", "typed_locked", "turns_locked",
-    "daily_locked", "states_locked", "months_locked", "said_locked", "voices_locked",
-)  # fmt: skip
 _LANGUAGES = (*LANGUAGES, *MORE_LANGUAGES)
 _MARKS = "?\uff1f\u061f;\u00bf "
 
@@ -99,8 +94,8 @@ def _statements(*, locked: bool) -> Iterator[str]:
         yield from (text for pair in pairs for text in (pair.older, pair.newer) if is_locked(text) == locked)
     for part_name in PARTS:
         yield from (text for world in worlds(locked=locked, part=part_name) for text in world.statements)
-    for name in _PAIRS:
-        if name.endswith("locked") == locked:
+    for name in get_args(PairSet):
+        if name.endswith("_locked" if locked else "_open"):
             said = (text for pair in messy_pairs(name) for text in (pair.first, pair.second))
             yield from (text for text in said if is_short_message(text))
 
