@@ -10,7 +10,7 @@ from pipeline.memory.formation.document_memory_builder import ExtractionJob
 from pipeline.memory.formation.document_voice import may_be_users
 from pipeline.memory.formation.rule_based_extraction import MAX_FACTS_PER_DOCUMENT, CandidateFact, iter_facts
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
-from pipeline.memory.languages.short_messages import OF_THE_MOMENT, ShortMessages
+from pipeline.memory.languages.short_messages import ShortMessages
 from pipeline.memory.versioning.fact_comparison import parse_valid_time
 from pipeline.rows import NamespaceRow
 
@@ -72,21 +72,17 @@ def extract_job_facts(
     job: ExtractionJob, min_worth: float = DEFAULT_MIN_WORTH, meaning: float = 0.0
 ) -> list[CandidateFact]:
     """Return the facts that the rules find in a document or a part of one; `meaning`: see `SpeakerContext`."""
-    facts = iter_facts(
-        job.text,
-        parse_valid_time(job.date, job.at).date(),
-        is_date_assumed=job.date is None,
-        document_type=job.type,
-        is_synced=job.is_synced,
-        min_worth=min_worth,
-        meaning=meaning,
+    return list(
+        iter_facts(
+            job.text,
+            parse_valid_time(job.date, job.at).date(),
+            is_date_assumed=job.date is None,
+            document_type=job.type,
+            is_synced=job.is_synced,
+            min_worth=min_worth,
+            meaning=meaning,
+        )
     )
-    return list(filter(_is_comparable, facts) if meaning < OF_THE_MOMENT else facts)
-
-
-def _is_comparable(fact: CandidateFact) -> bool:
-    """Return whether rules read a value of a known kind in it, or an instruction."""
-    return any(attribute.value_kind != "statement" for attribute in fact.attributes)
 
 
 def warn_truncated(job: ExtractionJob) -> None:

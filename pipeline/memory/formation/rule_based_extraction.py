@@ -26,6 +26,7 @@ from pipeline.memory.grammar.sentence_splitter import join_continued, split_sent
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
 from pipeline.memory.languages.profiles import LanguageProfile, continues, detect_language
+from pipeline.memory.languages.short_messages import OF_THE_MOMENT
 from pipeline.text.calendar_day import titled_day
 from pipeline.text.english_verbs import BASES, is_finite
 from pipeline.text.utterance import TEAM
@@ -272,18 +273,25 @@ def _facts_of_sentences(
                 sentence = f"{context.speaker or ''}: {spoken.said.text}"
                 if not (is_users_speech and context.speaker is None) and is_planted(fact.text, sentence):
                     continue
+                attributes = comparable_attributes(fact.text)
+                if context.meaning < OF_THE_MOMENT and not (fact.is_explicit or _has_known_kind(attributes)):
+                    continue
                 yield CandidateFact(
                     fact.text,
                     fact.is_static,
                     spoken.start,
                     spoken.end,
-                    comparable_attributes(fact.text),
+                    attributes,
                     tuple(date_range.iso8601 for date_range in fact.date_ranges),
                     # Eighths: tables keep 32 bits, and a replay has to give the same number.
                     worth=round(fact.worth.score * 8) / 8,
                     in_profile=is_users_speech,
                     said_by=context.speaker,
                 )
+
+
+def _has_known_kind(attributes: Iterable[Attribute]) -> bool:
+    return any(attribute.value_kind != "statement" for attribute in attributes)
 
 
 def _changes_value(attributes: Iterable[Attribute], values: dict[tuple[str, str], str]) -> bool:

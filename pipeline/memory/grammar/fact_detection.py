@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -85,12 +85,16 @@ _ASKED = Worth(DEFAULT_MIN_WORTH, ("said as such",))
 
 @dataclass(frozen=True, slots=True)
 class DetectedFact:
-    """Statement with the dates it mentions; `is_static`: identity as opposed to events."""
+    """Statement with the dates it mentions; `is_static`: identity as opposed to events.
+
+    `is_explicit`: a field of the user, or what they ask of every answer.
+    """
 
     text: str
     is_static: bool
     date_ranges: tuple[DateRange, ...] = ()
     worth: Worth = field(default=_ASKED)
+    is_explicit: bool = False
 
 
 _SILENT_TURNS = 2
@@ -155,7 +159,10 @@ def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_M
                 _sentence_facts(said, text, doc, min_worth) if doc.text else _unparsed_facts(said, text, language)
                 for (said, text, language), doc in zip(said_in, docs, strict=True)
             ]
-    return [facts if fact is None else [*facts, fact] for facts, fact in zip(found, stated, strict=True)]
+    return [
+        facts if fact is None else [*facts, replace(fact, is_explicit=True)]
+        for facts, fact in zip(found, stated, strict=True)
+    ]
 
 
 def _stated_as_such(said: SaidSentence, text: str) -> tuple[str, DetectedFact | None]:

@@ -1,6 +1,6 @@
 """Short messages: what people want to be remembered is told from what is of the moment, in any language."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Literal
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from bench.datasets.short_messages import short_messages
 from pipeline.memory.formation.document_memory_builder import ExtractionJob
 from pipeline.memory.formation.fact_extractor import ExtractionDelay, RuleBasedExtractor
+from pipeline.memory.formation.rule_based_extraction import extract_facts
 from pipeline.memory.languages.short_messages import (
     MEMORABLE,
     OF_THE_MOMENT,
@@ -89,6 +90,20 @@ async def test_a_short_message_is_a_memory_though_no_rule_finds_a_fact_in_it() -
 
 async def test_what_is_of_the_moment_is_no_memory() -> None:
     assert await memories_of(*PASSING) == [[]] * len(PASSING)
+
+
+async def test_what_is_asked_of_every_answer_is_kept_whatever_the_message_means() -> None:
+    asked = ["Please always answer in bullet points", "Keep your answers short, please"]
+    assert max(await ShortMessages(open_embedder("e5-encoder")).log_odds(asked)) < OF_THE_MOMENT
+    assert [len(memories) for memories in await memories_of(*asked)] == [1, 1]
+
+
+async def test_a_turn_of_a_chat_is_no_message() -> None:
+    turn = "Tom: vielen lieben Dank, ich habe mich riesig gefreut"
+    rules = [fact.text for fact in extract_facts(turn, date(2026, 11, 27))]
+    assert rules
+    assert await ShortMessages(open_embedder("e5-encoder")).log_odds([turn]) < [OF_THE_MOMENT]
+    assert await memories_of(turn) == [rules]
 
 
 async def test_a_file_is_no_message() -> None:
