@@ -47,8 +47,8 @@ test: install browser ## Run all tests (COVERAGE=1: and hold branch coverage to 
 	@$(IN_SCRATCH) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(COVERAGE),$(COLLECT_COVERAGE))
 	@$(if $(COVERAGE),$(BIN)/coverage report --format=total --precision=1,true)
 
-test-failed: install ## Run the tests that failed last once more, one after the other
-	@$(IN_SCRATCH) $(BIN)/pytest --last-failed --last-failed-no-failures none $(if $(COVERAGE),$(COLLECT_COVERAGE) --cov-append)
+test-failed: install ## Run the tests that failed last (or FILES=…) once more, one after the other
+	@$(IN_SCRATCH) $(BIN)/pytest $(or $(FILES),--last-failed --last-failed-no-failures none) $(if $(COVERAGE),$(COLLECT_COVERAGE) --cov-append)
 	@$(if $(COVERAGE),$(BIN)/coverage report --format=total --precision=1,true)
 
 browser: ## Install Chromium for the tests of pages, with Debian's package manager where that may be used

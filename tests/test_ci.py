@@ -61,6 +61,19 @@ def test_many_failures_are_not_repeated(tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
+def test_the_files_of_a_crash_run_once_more_and_what_its_threads_did_stands_at_the_end(tmp_path: Path) -> None:
+    crash = "FAILED tests/test_x.py::test_y[a b] - worker 'gw1' crashed while running 'tests/test_x.py::test_y[a b]'"
+    trace = 'Fatal Python error: Segmentation fault\n\n  File "tests/test_x.py", line 3 in test_y'
+    closing = "==== 1 failed, 2 passed in 1.00s ===="
+    asked = tmp_path / "asked"
+    made = _tests_fail(f"{trace}\n....\n{crash}\n{closing}", again=0)
+    done = _run(tmp_path, made.replace("END\n", f'END\necho "$*" >> {asked}\n', 1))
+    assert (done.returncode, _last(done)) == (0, closing)
+    assert "test-failed FILES=tests/test_x.py " in asked.read_text().splitlines()
+    assert crash in done.stdout.split("Unsteady", 1)[1]
+    assert "line 3 in test_y" in done.stdout.split("A process of the tests crashed:", 1)[1]
+
+
 def _tests_fail(says: str, again: int) -> str:
     """The `make` in which the tests fail and say this, and the failed ones end with `again` when they are repeated."""
     return f"""{PASSED}

