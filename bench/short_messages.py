@@ -8,7 +8,7 @@ memorable and for passing, and how much forms a memory by default.
 
 import argparse
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Literal, get_args
 
@@ -38,7 +38,7 @@ _SAID_ON = date(2026, 11, 27)
 _RIDGE = 0.3
 _STATEMENTS, _PASSING, _QUESTIONS = 1000, 700, 300
 """What each kind counts together, whatever its number: statements come by the thousand."""
-_MODELS: tuple[Literal["e5-encoder", "e5"], ...] = ("e5-encoder", "e5")
+MODELS: tuple[Literal["e5-encoder", "e5"], ...] = ("e5-encoder", "e5")
 _LANGUAGES = (*LANGUAGES, *MORE_LANGUAGES)
 _MARKS = "?\uff1f\u061f;\u00bf "
 
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 async def _run(*, check: bool) -> None:
-    for name in _MODELS:
+    for name in MODELS:
         embedder = open_embedder(name)
         learned = await _learn(embedder)
         if check:
@@ -68,7 +68,13 @@ async def _learn(embedder: Embedder) -> VectorClassifier:
         ([text for text, is_kept in short if not is_kept], 0.0, _PASSING),
         (list(_questions(locked=False)), 0.0, _QUESTIONS),
     ]
-    kinds = [(texts + list(map(_other_ending, texts)), kept, count) for texts, kept, count in kinds]
+    return await learn_classifier(
+        embedder, [(texts + list(map(_other_ending, texts)), kept, count) for texts, kept, count in kinds]
+    )
+
+
+async def learn_classifier(embedder: Embedder, kinds: Sequence[tuple[list[str], float, int]]) -> VectorClassifier:
+    """Return the logistic regression of vectors: of each kind its texts, the truth, and what they count together."""
     vectors = [np.stack(await embedder.embed_documents(texts)) for texts, _, _ in kinds]
     mean: Vector = (vectors[0].mean(axis=0) + vectors[1].mean(axis=0)) / 2
     truth = np.concatenate([np.full(len(texts), kept) for texts, kept, _ in kinds])

@@ -66,14 +66,18 @@ _SIGNED = re.compile(
     r"(?:com os melhores )?cumprimentos,?|(?:um )?abra\u00e7os?,?|(?:muito )?obrigad[oa],?|(?:cordiali )?saluti,?|"
     r"(?:met )?(?:vriendelijke )?groet(?:en|jes)?,?|(?:lots of |much )?love,?|(?:yours )?(?:sincerely|faithfully|"
     r"truly),?|"
+    r"z powa\u017caniem,?|(?:serdecznie )?pozdrawiam,?|pozdrowienia,?|(?:med )?(?:v\u00e4nliga? )?h\u00e4lsning(?:ar)?"
+    r",?|sayg\u0131lar\u0131mla,?|sevgiler,?|"
     r"(?:with )?(?:many |best |kind |warm )?(?:regards|wishes),?|take care,?|xx?o?x?,?)[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 _SALUTATION = re.compile(
-    r"\s*(?:(?:Subject|Re|Betreff|Objet|Asunto|Assunto|Oggetto)[ \u00a0]?:[^\n]*\n\s*)?"
+    r"\s*(?:(?:Subject|Re|Betreff|Objet|Asunto|Assunto|Oggetto|Onderwerp|Temat|\u00c4mne|Konu)[ \u00a0]?:[^\n]*\n\s*)?"
     r"(?:Dear|Dearest|Hi|Hello|Hey|Hallo|Liebe[rs]?|Sehr geehrte[rs]?|Bonjour|Ch[e\u00e8]re?|Hola|Querid[oa]s?|"
     r"Estimad[oa]s?|"
-    r"Ol\u00e1|Prezad[oa]s?|Car[oaie]|Gentile|Ciao|Beste|Lieve|Geachte)\b[^\n.:?]{0,50}[,!]?[ \t]*\n",
+    r"Ol\u00e1|Prezad[oa]s?|Car[oaie]|Gentile|Ciao|Beste|Lieve|Geachte|Dag|"
+    r"Buongiorno|Buonasera|Egregi[oa]|Buen[oa]s (?:d\u00edas|tardes)|Bom dia|Boa tarde|Hej|B\u00e4sta|Dzie\u0144 dobry|"
+    r"Cze\u015b\u0107|Szanown[aiy]|Drog[ai]|Say\u0131n|Merhaba|Sevgili)\b[^\n.:?]{0,50}[,!]?[ \t]*\n",
 )
 _DATED_SALUTATION = re.compile(rf"(?:[^\n.!?]{{0,60}}\d[^\n.!?]{{0,40}}\n){{1,6}}\s*?{_SALUTATION.pattern}")
 """A salutation below an address and a day."""

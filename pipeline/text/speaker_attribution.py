@@ -82,6 +82,8 @@ _NOT_NAMES = word_set(
     "opmerking uwaga pozor pozn\u00e1mka viktigt obs huom megjegyz\u00e9s napomena catatan dikkat "
     "\u0432\u043d\u0438\u043c\u0430\u043d\u0438\u0435 \u0432\u0430\u0436\u043d\u043e "
     "riddle joke homework shop boutique handover \u00fcbergabe "
+    "temat \u00e4mne onderwerp konu anwesend teilnehmer obecni nieobecni "
+    "n\u00e4rvarande presenti presentes pr\u00e9sents aanwezig afwezig \u51fa\u5e2d \u6b20\u5e2d \u53c2\u52a0\u8005 "
     "decided agreed actions minutes apologies chair tbd faq quote source credit photo caption update eta tl;dr tldr"
 )
 _ABSTRACT = re.compile(

@@ -42,7 +42,7 @@ MAX_WAIT_SECONDS = 120.0
 class MemoryHarness:
     """A pipeline of memories for the namespace `alice`. `seq` counts submissions, one second each."""
 
-    def __init__(self) -> None:
+    def __init__(self, fact_extractor: FactExtractor | None = None) -> None:
         self.catalog = FakeCatalog()
         self.catalog.create("alice")
         self.documents = FakeDocumentTable()
@@ -50,7 +50,7 @@ class MemoryHarness:
         self.publisher = RecordingPublisher()
         self.blobs = FakeBlobs()
         self.clock = FixedClock()
-        self.fact_extractor: FactExtractor = RuleBasedExtractor()
+        self.fact_extractor = fact_extractor or RuleBasedExtractor()
         self.seq = 0
         self.restart()
 

@@ -32,6 +32,8 @@ StatementSet = Literal[
     "chatter_locked",
     "strangers_open",
     "strangers_locked",
+    "gathered_open",
+    "gathered_locked",
 ]
 """Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
 minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash; *texts*
@@ -43,8 +45,10 @@ people who dictate and learners of English say, in nine languages; *terse* are s
 *talks* are friends' dialogues of ten to twenty turns, group chats, voice notes, mails, minutes, notes of cases,
 tickets, journals, posts and applications in eleven languages; *chatter* are the same kinds as messy as they come:
 copied group chats, voice notes, letters, standups, role plays that end, and a third that says nothing to keep, in
-fourteen languages; *strangers* are exports, transcripts, journals, letters, forms, posts, tickets, a curriculum, a
-recipe and chats with an assistant, in fifteen languages."""
+fourteen languages; *gathered* are voice notes, notes in lists,
+chats with an assistant, group chats, mails, minutes, games and fiction, in eleven languages; *strangers* are exports,
+transcripts, journals, letters, forms, posts, tickets, a curriculum, a recipe and chats with an assistant, in fifteen
+languages."""
 SYNCED: Final = frozenset({"documents_open", "documents_locked", "notices_open", "notices_locked"})
 """What a connector brings: its writer is not the user."""
 _NOTHING = "-"

@@ -4,6 +4,7 @@ import re
 
 from pipeline.memory.grammar.message_text import NUMBER
 from pipeline.memory.languages.english import english_pattern
+from pipeline.memory.languages.profiles import is_bare_answer
 from pipeline.text.english_nouns import PETS, RELATIVES, own_noun
 from pipeline.text.english_verbs import is_past, without_clitic
 
@@ -125,6 +126,29 @@ def answered(asked: str, answer: str) -> list[str]:
         return []
     told = _of_own(question, said) or (_of_verb(question, said) if is_general else None)
     return [] if told is None else [told]
+
+
+def with_question(asked: str, answer: str) -> str:
+    """Return an answer that says nothing by itself after the question that it answers; empty for any other.
+
+    >>> with_question("Gut! Wo wohnen Sie?", "in Fulda, seit 30 Jahren.")
+    'Wo wohnen Sie? in Fulda, seit 30 Jahren'
+    >>> with_question("Wo wohnen Sie?", "ich wohne in Fulda"), with_question("Where is she?", "in Rome")
+    ('', '')
+    """
+    questions = _ANY_QUESTION.findall(asked)
+    said = answer.strip(" ,;-").rstrip(".!\u3002 ")
+    if len(questions) != 1 or not said or len(said.split()) > _MAX_WORDS_WITH_QUESTION or _ANY_QUESTION.search(answer):
+        return ""
+    question = questions[0].strip(" -\u2013*_")
+    is_none = _OWN_SENTENCE.match(said) or _HEDGED.search(said) or not is_bare_answer(said, asked)
+    return "" if is_none or _OF_OTHERS.search(question) else f"{question} {said}"
+
+
+_ANY_QUESTION = re.compile(r"(?:\u00bf|(?<![^\s.!\u3002\uff01]))[^.!?\u3002\uff01\uff1f\n]*[?\uff1f]")
+_MAX_WORDS_WITH_QUESTION = 14
+_OF_OTHERS = re.compile(r"\b(?:that|it|they|them|he|him|she|her)\b", re.IGNORECASE)
+"""What a question means that an earlier one has named."""
 
 
 def _of_relative(question: str, said: str) -> str | None:

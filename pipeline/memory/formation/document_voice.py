@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.memory.formation.pasted_material import begins_role_play, blank_end_of_role_play, blank_pasted
 from pipeline.memory.languages.english import english_pattern
+from pipeline.memory.languages.listed_items import is_list
 from pipeline.memory.languages.profiles import words_of_all
 from pipeline.text.email_threads import parse_thread
 from pipeline.text.english_nouns import KIN
@@ -30,7 +31,8 @@ MIN_FIRST_PERSON_SHARE_OF_SYNCED = 0.5
 _SENTENCE = re.compile(r"[^.!?\n]{12,}")
 _FIRST = re.compile(
     r"\b(?:I|I['\u2019](?:m|ve|ll|d)|my|me|i['\u2019]?m|i(?:['\u2019](?:ve|ll|d)| (?:am|was|have|had|just|got|went|"
-    r"need|moved|can|will|don't|work|live))|ich|je|j['\u2019]\w+|yo|mi|mein\w*)\b|[\u6211\u79c1\u50d5]"
+    r"need|moved|can|will|don't|work|live))|(?i:ich|je|j['\u2019]\w+|yo|io|eu|ik|jag|mein\w*|mi[oa]?|meus?|minhas?|mijn|"
+    r"benim))\b|[\u6211\u79c1\u50d5]"
 )
 _BOILERPLATE = re.compile(english_pattern("boilerplate"), re.IGNORECASE)
 _LEGAL = re.compile(rf"\b(?:{english_pattern('legal_terms')})\b", re.IGNORECASE)
@@ -56,6 +58,18 @@ class Passage:
     addressee: str | None = None
     title: str = ""
     is_case: bool = False
+
+    @property
+    def is_list(self) -> bool:
+        """True if it is a note or minutes whose lines are items."""
+        said = self.utterance
+        is_note = self.is_speech and said.speaker in (None, TEAM) and not (said.is_chat or self.addressee)
+        return is_note and is_list(said.text)
+
+    def span(self, start: int, end: int) -> tuple[int | None, int | None]:
+        """Return where a part of it stands in the document."""
+        offset = self.utterance.start
+        return (None, None) if offset is None else (offset + start, offset + end)
 
     def with_names(self, sentence: str) -> str:
         """Return a sentence of a letter with its addressee by name, and of a case's notes with whom they are about.
@@ -83,13 +97,15 @@ class Passage:
 _MINUTES = re.compile(
     r"\s*#* *(?:minutes|meeting notes|notes from the meeting|protocol|retro(?:spective)?(?: notes)?|stand-?up notes)\b"
     r"(?= *(?:\n|\Z|[:,(\u2013\u2014-]|\w+day\b|(?:of|from|for|on) (?!my\b))|[^.!?\n]{0,60}\d)|"
-    r"\s*#* *(?:(?:besprechungs|sitzungs)?protokoll?|acta de|compte[ -]rendu|proc\u00e8s-verbal|verbale|ata d[aeo]|"
+    r"\s*#* *(?:(?:besprechungs|sitzungs)?protokoll?|acta de|(?:compte[ -]rendu|cr(?= r\u00e9union))|"
+    r"proc\u00e8s-verbal|verbale|ata d[aeo]|"
     r"notulen|verslag|note d(?:i|el|ella) (?:riunione|visita)|notas d[ae] (?:la )?reuni\S+|protok\u00f3\u0142|notatka|"
     r"z\u00e1pis|\u043f\u0440\u043e\u0442\u043e\u043a\u043e\u043b|\u0645\u062d\u0636\u0631|\ud68c\uc758\ub85d|"
     r"\u4f1a\u8bae\u7eaa\u8981|"
     r"\u8b70\u4e8b\u9332|(?:\u6253\u3061\u5408\u308f\u305b|\u4f1a\u8b70)\u30e1\u30e2)(?:[^.!?\n]|(?<=\d)\.){0,60}(?:\n|\Z)|"
-    r"(?:[^\n]*\n){0,4}[*_# ]*(?:(?:attendees|participants|in attendance|anwesend|teilnehmer|asistentes|presentes|"
-    r"pr\u00e9sents|presenti|aanwezig)[*_]*:|\u53c2\u52a0\u8005[:\uff1a]|present[*_]*:(?=[^\n.]*(?:,|\n)))",
+    r"(?:[^\n]*\n){0,4}[*_# -]*(?:(?:attendees|participants|in attendance|anwesend|teilnehmer|asistentes|presentes|"
+    r"pr\u00e9sents|presenti|aanwezig|asisten|obecni|n\u00e4rvarande)[*_]* ?:|"
+    r"(?:\u53c2\u52a0\u8005|\u51fa\u5e2d)[:\uff1a]|present[*_]*:(?=[^\n.]*(?:,|\n)))",
     re.IGNORECASE,
 )
 _DEAR = re.compile(rf"\s*(?:Dear|Hello|Hi) (?:{english_pattern('addressed_groups')})\b")

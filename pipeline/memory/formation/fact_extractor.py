@@ -8,9 +8,14 @@ from typing import Protocol
 
 from pipeline.memory.formation.document_memory_builder import ExtractionJob
 from pipeline.memory.formation.document_voice import may_be_users
-from pipeline.memory.formation.rule_based_extraction import MAX_FACTS_PER_DOCUMENT, CandidateFact, iter_facts
+from pipeline.memory.formation.rule_based_extraction import (
+    MAX_FACTS_PER_DOCUMENT,
+    CandidateFact,
+    iter_facts,
+    texts_with_meaning,
+)
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
-from pipeline.memory.languages.short_messages import ShortMessages
+from pipeline.memory.languages.short_messages import UNKNOWN, Meanings, ShortMessages
 from pipeline.memory.versioning.fact_comparison import parse_valid_time
 from pipeline.rows import NamespaceRow
 
@@ -51,27 +56,31 @@ class RuleBasedExtractor:
     ) -> Sequence[ExtractionResult]:
         """Return the facts of each document; nothing is ever delayed."""
         meanings = await self._meanings(jobs)
-        return [await self._extract_job(job, meaning) for job, meaning in zip(jobs, meanings, strict=True)]
+        return [await self._extract_job(job, meanings) for job in jobs]
 
-    async def _meanings(self, jobs: Sequence[ExtractionJob]) -> list[float]:
-        """Return the log-odds that people want each to be kept; 0 for what the user has not written."""
+    async def _meanings(self, jobs: Sequence[ExtractionJob]) -> Meanings:
+        """Return what those texts mean that the user may have written, and the questions that they answer."""
         if self._short_messages is None:
-            return [0.0] * len(jobs)
-        own = (job.text if may_be_users(job.type, is_synced=job.is_synced) else "" for job in jobs)
-        return await self._short_messages.log_odds(list(own))
+            return UNKNOWN
+        own = [job.text for job in jobs if may_be_users(job.type, is_synced=job.is_synced)]
+        weighed = [texts_with_meaning(text) for text in own]
+        return await self._short_messages.meanings(
+            [*own, *(item for items, _ in weighed for item in items)],
+            [question for _, questions in weighed for question in questions],
+        )
 
-    async def _extract_job(self, job: ExtractionJob, meaning: float) -> list[CandidateFact]:
+    async def _extract_job(self, job: ExtractionJob, meanings: Meanings) -> list[CandidateFact]:
         # A sentence takes two milliseconds, and the first one loads the parser.
-        facts = await asyncio.to_thread(extract_job_facts, job, self._min_worth, meaning)
+        facts = await asyncio.to_thread(extract_job_facts, job, self._min_worth, meanings)
         if len(facts) == MAX_FACTS_PER_DOCUMENT:
             warn_truncated(job)
         return facts
 
 
 def extract_job_facts(
-    job: ExtractionJob, min_worth: float = DEFAULT_MIN_WORTH, meaning: float = 0.0
+    job: ExtractionJob, min_worth: float = DEFAULT_MIN_WORTH, meanings: Meanings = UNKNOWN
 ) -> list[CandidateFact]:
-    """Return the facts that the rules find in a document or a part of one; `meaning`: see `SpeakerContext`."""
+    """Return the facts that the rules find in a document or a part of one; `meanings`: of its texts."""
     return list(
         iter_facts(
             job.text,
@@ -80,7 +89,7 @@ def extract_job_facts(
             document_type=job.type,
             is_synced=job.is_synced,
             min_worth=min_worth,
-            meaning=meaning,
+            meanings=meanings,
         )
     )
 

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import chain, islice
 
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_extraction import comparable_attributes
-from pipeline.memory.formation.answers import answered
+from pipeline.memory.formation.answers import answered, with_question
 from pipeline.memory.formation.document_voice import (
     Passage,
     find_passages,
@@ -22,11 +22,13 @@ from pipeline.memory.grammar.english_parser import spelling_corrector
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.instructions import to_be_remembered
 from pipeline.memory.grammar.message_text import NUMBER
-from pipeline.memory.grammar.sentence_splitter import join_continued, split_sentences
+from pipeline.memory.grammar.own_fields import mark_as_own, own_lines
+from pipeline.memory.grammar.sentence_splitter import join_continued, plain_text, split_sentences
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
+from pipeline.memory.languages.listed_items import listed_items
 from pipeline.memory.languages.profiles import LanguageProfile, continues, detect_language
-from pipeline.memory.languages.short_messages import OF_THE_MOMENT
+from pipeline.memory.languages.short_messages import OF_THE_MOMENT, UNKNOWN, Meanings
 from pipeline.text.calendar_day import titled_day
 from pipeline.text.english_verbs import BASES, is_finite
 from pipeline.text.utterance import TEAM
@@ -90,13 +92,14 @@ def iter_facts(
     document_type: str = "text",
     is_synced: bool = False,
     min_worth: float = DEFAULT_MIN_WORTH,
-    meaning: float = 0.0,
+    meanings: Meanings = UNKNOWN,
 ) -> Iterator[CandidateFact]:
     """Return the facts of a document lazily.
 
     A value that was stated, changed and stated again comes twice. `document_type`: files and pages hold
     no speech. `is_synced`: a connector brought it. What a text of others says of "the user" is left out.
-    `min_worth`: score from which a clause is worth keeping. `meaning`: see `SpeakerContext`.
+    `min_worth`: score from which a clause is worth keeping. `meanings`: of the texts that
+    `texts_with_meaning` names.
     """
     title = text.lstrip().partition("\n")[0]
     passages = list(find_passages(text, document_type, is_synced=is_synced))
@@ -115,15 +118,30 @@ def iter_facts(
                 reference_date,
                 is_date_assumed=is_date_assumed,
                 title=title,
-                meaning=meaning,
+                meaning=meanings.message(text),
             ),
             shared or Discourse(language=language or _language_of(passage.utterance.text), begins_small=begins_small),
+            meanings,
         )
         for passage in passages
     )
     is_own = may_be_users(document_type, is_synced=is_synced)
     facts = _facts_of_sentences(islice(sentences, MAX_SENTENCES_PER_DOCUMENT), min_worth, may_be_users=is_own)
     return islice(deduplicate_facts(facts), MAX_FACTS_PER_DOCUMENT)
+
+
+def texts_with_meaning(text: str) -> tuple[list[str], list[str]]:
+    """Return the items of the lists of a document, and the questions of an assistant that somebody answers in it.
+
+    What they mean tells whether an item or an answer is worth keeping. A long text has neither.
+    """
+    passages = list(find_passages(text)) if len(text) <= MAX_WEIGHED_CHARS else []
+    said = [passage.utterance for passage in passages]
+    items = [item.text for passage in passages if passage.is_list for item in listed_items(passage.utterance.text)]
+    return items, [utterance.asked for utterance in said if utterance.asked and utterance.speaker is None]
+
+
+MAX_WEIGHED_CHARS = 8000
 
 
 def _begin_small(passages: Iterable[Passage]) -> bool:
@@ -188,19 +206,30 @@ class _Spoken:
     end: int | None
 
 
-def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) -> Iterator[_Spoken]:
-    offset, asked = passage.utterance.start, passage.utterance.asked or ""
+def _sentences(
+    passage: Passage, context: SpeakerContext, discourse: Discourse, meanings: Meanings
+) -> Iterator[_Spoken]:
+    if passage.is_list:
+        yield from _items(passage, context, discourse, meanings)
+        return
+    asked = passage.utterance.asked or ""
     split = split_sentences(passage.utterance.text, split_on_newlines=passage.utterance.is_chat)
     for sentence in join_continued(split, _joined) if passage.is_speech else split:
         if not passage.is_speech and not _NAMES_SOMETHING.match(sentence.text):
             continue
-        start, end = (None, None) if offset is None else (offset + sentence.start, offset + sentence.end)
+        start, end = passage.span(sentence.start, sentence.end)
         said = passage.with_names(to_be_remembered(sentence.text) if passage.is_speech else sentence.text)
         if not said:
             continue
         if passage.is_speech and discourse.language is None and detect_language(said) is None:
             said = spelling_corrector().corrected(said)
         answers = answered(asked, said)
+        is_of_life = context.speaker is None and meanings.is_of_life(asked)
+        whole = with_question(asked, said) if is_of_life else ""
+        if whole and not answers:
+            yield _Spoken(SaidSentence(whole, context, discourse, as_written=whole, is_sentence=False), start, end)
+            asked = ""
+            continue
         tasks: list[str] = []
         if passage.utterance.speaker == TEAM:
             said = without_title(said)
@@ -209,9 +238,40 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
             tasks = assigned(said)
         separate = tasks or ([] if answers or not passage.is_speech else separate_statements(said))
         for text in answers or separate or (_statements(said) if passage.is_speech else [said]):
-            said_now = SaidSentence(text, context, discourse, is_answer=bool(answers), title=passage.title)
+            said_now = SaidSentence(
+                text, context, discourse, is_answer=bool(answers), title=passage.title, as_written=whole
+            )
             yield _Spoken(said_now, start, end)
         asked = ""
+
+
+def _items(passage: Passage, context: SpeakerContext, discourse: Discourse, meanings: Meanings) -> Iterator[_Spoken]:
+    """Yield the items of a list: what each says as a sentence, or as it is written."""
+    text = passage.utterance.text
+    items = list(listed_items(text))
+    fields = own_lines([item.text for item in items])
+    for at, item in enumerate(items):
+        if context.is_group and text[: item.start].lower().endswith("[x] "):
+            continue
+        start, end = passage.span(item.start, item.end)
+        tasks = assigned(item.text) if context.is_group else []
+        is_read = bool(tasks) or at in fields or not item.is_labelled
+        written = replace(item, title=passage.title).titled if context.is_group else item.titled
+        is_kept = not tasks and item.is_kept(meanings.message(item.text), is_minutes=context.is_group)
+        sentences = [sentence.text for sentence in split_sentences(item.text)] if is_read else []
+        if any(sentence.count(" ") < _MIN_SPACES for sentence in sentences) or not is_read:
+            sentences = [plain_text(item.text)]
+        for said in tasks or ([mark_as_own(item.text)] if at in fields else sentences):
+            as_written = (plain_text(written) if len(sentences) == 1 else said) if is_kept else ""
+            yield _Spoken(
+                SaidSentence(said, context, discourse, title=passage.title, as_written=as_written, is_sentence=is_read),
+                start,
+                end,
+            )
+
+
+_MIN_SPACES = 2
+"""Spaces of what stands for itself in an item of several sentences."""
 
 
 def _joined(sentence: str, before: str) -> str | None:

@@ -130,13 +130,18 @@ class Discourse:
 
 @dataclass(frozen=True, slots=True)
 class SaidSentence:
-    """A sentence with its speaker, in a discourse; `is_answer`: an assistant asked for it; `title`: of its document."""
+    """A sentence with its speaker, in a discourse; `is_answer`: an assistant asked for it; `title`: of its document.
+
+    `as_written`: what is kept where no rule reads it, such as an item of a list; `is_sentence`: rules may read it.
+    """
 
     text: str
     context: SpeakerContext
     discourse: Discourse
     is_answer: bool = False
     title: str = ""
+    as_written: str = ""
+    is_sentence: bool = True
 
 
 def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_MIN_WORTH) -> list[list[DetectedFact]]:
@@ -160,9 +165,21 @@ def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_M
                 for (said, text, language), doc in zip(said_in, docs, strict=True)
             ]
     return [
-        facts if fact is None else [*facts, replace(fact, is_explicit=True)]
-        for facts, fact in zip(found, stated, strict=True)
+        [*facts, replace(fact, is_explicit=True)] if fact is not None else facts or _as_written(said)
+        for said, facts, fact in zip(sentences, found, stated, strict=True)
     ]
+
+
+def _as_written(said: SaidSentence) -> list[DetectedFact]:
+    """Return what is kept of a sentence that no rule reads."""
+    if not said.as_written:
+        return []
+    said_by = "" if said.context.is_group else f"{said.context.speaker_name}: "
+    written = DetectedFact(f"{said_by}{said.as_written.strip(_END)}", is_static=False, is_explicit=True)
+    if said.discourse.language is not None:
+        return [written]
+    dates = resolve_dates(written.text, said.context.reference_date_for(is_first_person=True))
+    return [replace(written, text=dates.text, date_ranges=dates.date_ranges)]
 
 
 def _stated_as_such(said: SaidSentence, text: str) -> tuple[str, DetectedFact | None]:
@@ -175,6 +192,8 @@ def _stated_as_such(said: SaidSentence, text: str) -> tuple[str, DetectedFact | 
     if (stated := own_field(said.text, said.context.speaker_name)) is not None:
         dates = resolve_dates(stated, said.context.reference_date_for(is_first_person=True))
         return "", DetectedFact(dates.text, is_static(dates.text), dates.date_ranges)
+    if not said.is_sentence:
+        return "", None
     if context.speaker is None and is_instruction(said.text) and not QUESTION_MARK.search(said.text):
         return "", DetectedFact(f"{context.speaker_name}: {said.text.strip(_END)}", is_static=True)
     rest, asked = split_instruction(text) if context.speaker is None else (text, None)
@@ -197,6 +216,8 @@ def _with_language(said: SaidSentence, text: str) -> tuple[str, LanguageProfile 
 def _unparsed_facts(said: SaidSentence, text: str, language: LanguageProfile | None) -> list[DetectedFact]:
     said.discourse.begin_turn(said.context.speaker)
     said.discourse.person = said.discourse.person if language is None else None  # nothing is left of `Aww!`
+    if not said.is_sentence:
+        return []
     return _foreign_facts(said, text, language)
 
 

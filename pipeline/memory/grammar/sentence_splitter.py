@@ -165,7 +165,7 @@ def _sentence(text: str, start: int, end: int) -> Iterator[Sentence]:
     if not stripped or (len(stripped) > MAX_SENTENCE_CHARS and not _is_dictated(stripped)):
         return
     start += len(raw) - len(raw.lstrip())
-    yield Sentence(_plain_text(stripped), start, start + len(stripped))
+    yield Sentence(plain_text(stripped), start, start + len(stripped))
 
 
 def _is_dictated(text: str) -> bool:
@@ -178,7 +178,8 @@ _SIGN = re.compile(r"[^\w\s'\u2019]|\d|\n|\b[A-Z]")
 _CHARS_OF_SIGN = 100
 
 
-def _plain_text(text: str) -> str:
+def plain_text(text: str) -> str:
+    """Return a text without marks of emphasis and links, in single spaces."""
     if "[" in text:
         text = _LINK.sub(r"\1", text)
     if "*" in text or "_" in text or "~" in text:

@@ -271,6 +271,20 @@ _SPEAKER = re.compile(
 )
 
 
+def is_bare_answer(answer: str, asked: str) -> bool:
+    """Return whether an answer neither begins with its speaker, nor doubts: it says nothing without its question.
+
+    >>> is_bare_answer("in Graz", "Wo wohnst du?"), is_bare_answer("ich wohne in Graz", "Wo wohnst du?")
+    (True, False)
+    """
+    profile = detect_language(f"{asked} {answer}")
+    if profile is None:
+        return True
+    begin = " ".join(profile.without_opening(answer).split()[: _MIN_TOLD_WORDS - 1])
+    is_own = any(kind.search(begin) for kind in (profile.own, profile.lasting, profile.home))
+    return not is_own and profile.hedges.search(answer) is None
+
+
 def is_instruction(text: str) -> bool:
     """Return whether a text tells an assistant in another language how to answer from now on.
 

@@ -5,7 +5,8 @@ greeting, a reaction, a task or a remark on the day; in most languages no rule t
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.ports import Embedder
@@ -31,6 +32,11 @@ def messages_file(embedder_name: str) -> Path:
     return Path(__file__).parent / f"messages_{embedder_name.replace(' ', '_')}.npy"
 
 
+def questions_file(embedder_name: str) -> Path:
+    """Return the same of what is asked; `python -m bench.personal_questions` writes them."""
+    return Path(__file__).parent / f"questions_{embedder_name.replace(' ', '_')}.npy"
+
+
 def is_short_message(text: str) -> bool:
     """Return whether a text is no more than a statement or two.
 
@@ -42,21 +48,48 @@ def is_short_message(text: str) -> bool:
     return 0 < len(plain) <= _MAX_CHARS and "\n" not in plain and ends < _MAX_SENTENCES
 
 
+@dataclass(frozen=True, slots=True)
+class Meanings:
+    """Log-odds that people want each text to be kept (`kept`), and that each question is of their life (`asked`)."""
+
+    kept: Mapping[str, float] = field(default_factory=dict)
+    asked: Mapping[str, float] = field(default_factory=dict)
+
+    def message(self, text: str) -> float:
+        """Return the log-odds that a text is meant to be kept; 0 if that is not known."""
+        return self.kept.get(text, 0.0)
+
+    def is_of_life(self, question: str) -> bool:
+        """Return whether a question is known to be of the life of whom an assistant asks."""
+        return self.asked.get(question, -1.0) > 0
+
+
+UNKNOWN = Meanings()
+
+
 class ShortMessages:
-    """Classifier of short messages by an embedder's vectors."""
+    """Classifiers of short messages, and of questions to their writer, by an embedder's vectors."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._classifier: VectorClassifier = read_classifier(messages_file(embedder.name))
+        self._kept: VectorClassifier = read_classifier(messages_file(embedder.name))
+        self._asked: VectorClassifier = read_classifier(questions_file(embedder.name))
 
     async def log_odds(self, texts: Sequence[str]) -> list[float]:
         """Return the log-odds that people want each to be kept; 0 for a longer text, and with an unknown embedder."""
-        short = (
-            [text for text in dict.fromkeys(texts) if is_short_message(text)] if len(self._classifier.weights) else []
-        )
-        found = self._classifier.log_odds_of(await self._embedder.embed_documents(short)) if short else []
-        known = {
-            text: min(log_odds, 0.0) if _EXCLAIMS_OR_ASKS.search(text) else log_odds
-            for text, log_odds in zip(short, found, strict=True)
-        }
-        return [known.get(text, 0.0) for text in texts]
+        found = await self._known(self._kept, [text for text in texts if is_short_message(text)])
+        return [
+            min(log_odds, 0.0) if _EXCLAIMS_OR_ASKS.search(text) else log_odds
+            for text in texts
+            for log_odds in (found.get(text, 0.0),)
+        ]
+
+    async def meanings(self, texts: Sequence[str], questions: Sequence[str]) -> Meanings:
+        """Return what texts and an assistant's questions mean."""
+        kept = await self.log_odds(texts)
+        return Meanings(dict(zip(texts, kept, strict=True)), await self._known(self._asked, questions))
+
+    async def _known(self, classifier: VectorClassifier, texts: Sequence[str]) -> dict[str, float]:
+        distinct = list(dict.fromkeys(texts)) if len(classifier.weights) else []
+        found = classifier.log_odds_of(await self._embedder.embed_documents(distinct)) if distinct else []
+        return dict(zip(distinct, found, strict=True))

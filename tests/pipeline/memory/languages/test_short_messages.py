@@ -5,6 +5,7 @@ from typing import Literal
 
 import pytest
 
+from bench.datasets.personal_questions import personal_questions
 from bench.datasets.short_messages import short_messages
 from pipeline.memory.formation.document_memory_builder import ExtractionJob
 from pipeline.memory.formation.fact_extractor import ExtractionDelay, RuleBasedExtractor
@@ -86,6 +87,38 @@ async def test_a_short_message_is_a_memory_though_no_rule_finds_a_fact_in_it() -
     assert await memories_of("Every August the Meyers swap houses with a Scottish family.") == [
         ["Every August the Meyers swap houses with a Scottish family"]
     ]
+
+
+async def test_an_answer_that_says_nothing_by_itself_is_kept_with_the_question_of_ones_life() -> None:
+    asked = (
+        "assistant: Schön! Wo wohnen Sie?\nuser: in Fulda, seit 30 Jahren",
+        "assistant: ¿Qué medicación tomas?\nuser: sertralina, por la noche",
+        "assistant: Czym się pani zajmuje?\nuser: pielęgniarka w Krośnie",
+        "assistant: Do you have any hobbies?\nuser: bell ringing and crosswords",
+    )
+    assert await memories_of(*asked) == [
+        ["User: Wo wohnen Sie? in Fulda, seit 30 Jahren"],
+        ["User: ¿Qué medicación tomas? sertralina, por la noche"],
+        ["User: Czym się pani zajmuje? pielęgniarka w Krośnie"],
+        ["User: Do you have any hobbies? bell ringing and crosswords"],
+    ]
+
+
+async def test_an_answer_to_a_question_of_the_task_is_no_memory() -> None:
+    asked = (
+        "assistant: Welchen Ton soll der Brief haben?\nuser: freundlich, aber bestimmt",
+        "assistant: Que veux-tu cuisiner ce soir ?\nuser: des lentilles, 30 min max",
+        "assistant: Which line does it crash on?\nuser: line 42 of app.py",
+    )
+    assert await memories_of(*asked) == [[], [], []]
+
+
+async def test_questions_that_nothing_was_learned_from_are_told_apart() -> None:
+    questions = personal_questions(locked=True)
+    assert {text for text, _ in personal_questions(locked=False)}.isdisjoint(text for text, _ in questions)
+    meanings = await ShortMessages(open_embedder("e5-encoder")).meanings([], [text for text, _ in questions])
+    told = sum(meanings.is_of_life(text) == is_own for text, is_own in questions)
+    assert told >= len(questions) * 0.95
 
 
 async def test_what_is_of_the_moment_is_no_memory() -> None:
