@@ -295,7 +295,10 @@ async def _facts(data: Path, embedder: Embedder, halves: Sequence[bool]) -> list
         JudgedCollection("facts among a guide", _RANKS, among),
         *await _mixed(embedder, halves),
         *await _near("facts of one person", embedder, halves),
-        *await _near("texts that say several things", embedder, halves, several=True),
+        *await _near("texts that say several things", embedder, halves, "several"),
+        *await _near("questions of a word or two", embedder, halves, "brief"),
+        *await _near("questions whose words are said of others", embedder, halves, "repeated"),
+        *await _near("facts of people by name", embedder, halves, "strangers"),
         *[each for part in PARTS for each in await _worlds(f"{part} worlds".strip(), embedder, halves, part)],
         *await _changed_lives(embedder),
     ]
@@ -341,20 +344,18 @@ async def _worlds(name: str, embedder: Embedder, halves: Sequence[bool], part: s
     ]
 
 
-async def _near(
-    name: str, embedder: Embedder, halves: Sequence[bool], *, several: bool = False
-) -> list[JudgedCollection]:
+async def _near(name: str, embedder: Embedder, halves: Sequence[bool], part: str = "") -> list[JudgedCollection]:
     """Facts of one person, and questions about the same people and things that no fact answers."""
     own: list[JudgedQuestion] = []
     unanswered: list[JudgedQuestion] = []
     for locked in halves:
-        for person in near_questions(locked=locked, several=several):
+        for person in near_questions(locked=locked, part=part):
             index = await remembered(person.facts, 0, embedder)
             own += [JudgedQuestion(index, text, _DEFAULT, _rank_judge(str(at)), locked) for text, at in person.answered]
-            unanswered += [JudgedQuestion(index, text, _DEFAULT, _silence_judge, locked) for text in person.unanswered]
+            unanswered += [JudgedQuestion(index, text, _DEFAULT, _doubt_judge, locked) for text in person.unanswered]
     return [
         JudgedCollection(name, _RANKS, own),
-        JudgedCollection(f"{name}: questions near them without an answer", ("silent",), unanswered),
+        JudgedCollection(f"{name}: questions near them without an answer", ("silent", "below 0.5"), unanswered),
     ]
 
 

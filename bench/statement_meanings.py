@@ -175,8 +175,8 @@ def _namespaces() -> Iterator[Namespace]:
             yield _together("hurried together", section[start : start + _TOGETHER])
     facts, _ = mixed_facts(locked=False)
     yield Namespace("mixed", [fact for fact, _ in facts], [Asked(q, fact) for fact, asked in facts for q in asked])
-    for several in (False, True):
-        for person in near_questions(locked=False, several=several):
+    for part in ("", "several"):
+        for person in near_questions(locked=False, part=part):
             answered = [Asked(question, person.facts[at]) for question, at in person.answered]
             yield Namespace("near", person.facts, answered)
 

@@ -1,13 +1,18 @@
 """Facts of twelve people in eight languages, questions that they answer in other words, and some that they do not.
 
-The unanswered ones are about somebody or something that the facts are about: "What is the plumber's name?" The texts of
-`several_*.txt`, of sixteen people in fourteen languages, each say several things.
+The unanswered ones are about somebody or something that the facts are about: "What is the plumber's name?" The texts
+of `several_*.txt`, of sixteen people in fourteen languages, each say several things. The questions of `brief_*.txt`
+(sixteen people, fourteen languages) have a word or two ("phone?", "wo arbeite ich"). Those of `repeated_*.txt` (eight
+people, seven languages) have words that are said of others, too ("where do I live?" and "live music at the Crown"). In
+`strangers_*.txt` (eight people, seven languages) most unanswered questions name somebody or something that no fact
+names.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
+PARTS = ("", "several", "brief", "repeated", "strangers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +24,10 @@ class NearQuestions:
     unanswered: list[str]
 
 
-def near_questions(*, locked: bool, several: bool = False) -> list[NearQuestions]:
-    """Return one half of the people; `several`: those whose texts each say several things."""
-    name = f"{'several_' if several else ''}{'locked' if locked else 'open'}.txt"
-    blocks = (_FOLDER / name).read_text("utf-8").strip().split("\n\n")
+def near_questions(*, locked: bool, part: str = "") -> list[NearQuestions]:
+    """Return one half of the people; `part`: one of `PARTS`."""
+    name = "_".join(filter(None, (part, "locked" if locked else "open")))
+    blocks = (_FOLDER / f"{name}.txt").read_text("utf-8").strip().split("\n\n")
     return [_parse(block.split("\n")) for block in blocks]
 
 
