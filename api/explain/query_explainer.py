@@ -41,6 +41,7 @@ FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
     "newer": "it was said after another statement about the same thing",
     "neighbor": "the passage before or after it means what the question asks for",
     "memorySupport": "a memory that was made of it answers the question",
+    "passage": "the short passage it was made of is nearer to the question",
     "outdated": "what was remembered of it and answers best was replaced or forgotten since",
     "statedInChunk": "the passage it was made of answers the question better",
     "proximity": "what stands together in the question stands together in it",

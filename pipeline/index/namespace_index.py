@@ -13,20 +13,19 @@ from pipeline.index.ranking.candidates import AnySegmentView, Candidates, Scored
 from pipeline.index.ranking.collection_statistics import CollectionStatistics
 from pipeline.index.ranking.ranking_parameters import COMMON_TERM_ROW_SHARE
 from pipeline.index.ranking.search_request_and_hits import (
-    ALL_KINDS,
     CurrentMemory,
     Hit,
     RelatedMemories,
     SearchRequest,
 )
-from pipeline.index.ranking.second_stage_ranking import apply_second_stage
+from pipeline.index.ranking.second_stage_ranking import apply_second_stage, compare_by_passages
 from pipeline.index.ranking.superseded_memories import expand_successors
 from pipeline.index.ranking.top_hits import collect_top_hits, nearest_memories, newest_memories
 from pipeline.index.segments import segment_list
 from pipeline.index.segments.document_lengths import DocumentLengths
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.mmap_store import MmapStore
-from pipeline.rows import ChunkColumns, ChunkRow, DocumentColumns, MemoryColumns, RowKind, Vector
+from pipeline.rows import ChunkColumns, ChunkRow, DocumentColumns, MemoryColumns, Vector
 from schemas.filters import FilterExpression
 
 MAX_INLINE_ROWS = 20_000
@@ -95,7 +94,7 @@ class NamespaceIndex:
             self._lengths = DocumentLengths.sum(view.document_lengths for view in chunks)
             self._summed_chunks = chunks
         statistics = CollectionStatistics(dict.fromkeys(terms, 0), total_lengths=self._lengths)
-        for view in self._views(ALL_KINDS):
+        for view in self._views():
             statistics.add_segment(
                 row_kind(view), view.segment.postings, view.mask, view.document_ordinals, view.document_lengths
             )
@@ -113,7 +112,7 @@ class NamespaceIndex:
 
     async def search(self, query: AnalyzedQuery, request: SearchRequest) -> list[Hit]:
         """The best rows for a query, best first."""
-        views = self._views(request.kinds_to_scan)
+        views = self._views()  # of both kinds: memories and passages affect each other's scores
         passing = None if request.documents is None else self.documents.mask_of(request.documents)
         if request.filter is not None:
             filtered = self.documents.filter_mask(request.filter)
@@ -126,6 +125,8 @@ class NamespaceIndex:
         return await asyncio.to_thread(self._rank, query, request, candidates)
 
     def _rank(self, query: AnalyzedQuery, request: SearchRequest, candidates: Candidates) -> list[Hit]:
+        if "chunk" not in request.kinds:
+            candidates = compare_by_passages(candidates)
         candidates, successors = expand_successors(query, candidates)
         ranked = apply_second_stage(query, candidates, successors, self.documents, request)
         return collect_top_hits(query, request, self.documents, ranked)
@@ -163,7 +164,5 @@ class NamespaceIndex:
             self.chunks.delete_rows(segment_list.live_rows_of_documents(self.documents.ordinals(keys)))
         self.chunks.add(chunk_columns([row for rows in rows_by_document.values() for row in rows]))
 
-    def _views(self, kinds: Collection[RowKind]) -> list[AnySegmentView]:
-        chunks = self.chunks.snapshot() if "chunk" in kinds else ()
-        memories = self.memories.snapshot() if "memory" in kinds else ()
-        return [*chunks, *memories]
+    def _views(self) -> list[AnySegmentView]:
+        return [*self.chunks.snapshot(), *self.memories.snapshot()]

@@ -111,6 +111,19 @@ class Candidates:
             contributions = {**contributions, factor: after}
         return replace(self, scores=scores, contributions=contributions)
 
+    def only_memories(self) -> "Candidates":
+        """Leave the chunks out."""
+        kept, contributions = ~self.is_chunk, self.contributions
+        return Candidates(
+            [group for group in self.scored_rows if row_kind(group.view) == "memory"],
+            self.scores[kept],
+            self.document_ordinals[kept],
+            self.is_chunk[kept],
+            self.is_current[kept],
+            self.is_eligible[kept],
+            None if contributions is None else {factor: amounts[kept] for factor, amounts in contributions.items()},
+        )
+
     def text(self, position: int) -> str:
         """The text of a row."""
         view, row = self.locate(position)

@@ -24,6 +24,7 @@ ScoreFactor = Literal[
     "date",
     "supersedes",
     "memorySupport",
+    "passage",
     "statedInChunk",
     "outdated",
     "cueLimit",
@@ -59,11 +60,6 @@ class SearchRequest:
     """Keys of the documents whose rows may be found, with the scores that they have among all; None: any."""
     rescore: Rescore | None = None
     """Features of the best rows that are added in the second stage; a search with it runs in a thread."""
-
-    @property
-    def kinds_to_scan(self) -> tuple[RowKind, ...]:
-        """The kinds to score: memories always, because they affect the scores of their chunks."""
-        return ALL_KINDS if "chunk" in self.kinds else self.kinds
 
 
 @dataclass(frozen=True, slots=True)

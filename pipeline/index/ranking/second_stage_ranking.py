@@ -93,6 +93,21 @@ def apply_second_stage(
     return _put_newer_first(query, candidates, comparison.with_scores(candidates))
 
 
+def compare_by_passages(candidates: Candidates) -> Candidates:
+    """Compare memories by the short passages that they were formed from as well, and leave all passages out.
+
+    A memory may lack words that the question means. What a passage leads its best memory by is added to all of its
+    memories, which keep their order.
+    """
+    aligned = align_memories_to_chunks(candidates.document_ordinals, candidates.is_chunk, *_text_spans(candidates))
+    memories, chunks = aligned.memory_positions, aligned.chunk_positions
+    best = _best_memory_scores(candidates, aligned, np.ones(len(memories), np.bool_))
+    leads = candidates.scores[chunks] - best[chunks]
+    raised = np.flatnonzero(leads > 0.0)
+    raised = raised[[len(candidates.text(at)) <= NEWER_MAX_CHARS for at in chunks[raised].tolist()]]
+    return candidates.with_contribution("passage", leads[raised], memories[raised]).only_memories()
+
+
 def _rescore_best(candidates: Candidates, limit: int, rescore: Rescore) -> Candidates:
     """Order the best by further features, which make no answer of what is none: the first keeps its score."""
     positions = np.argsort(-candidates.scores, kind="stable")

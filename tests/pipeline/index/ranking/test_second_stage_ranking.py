@@ -59,6 +59,18 @@ async def test_a_memory_comes_after_the_passage_that_says_the_same(either: Index
     assert found.index("d-1") < found.index("m")
 
 
+async def test_a_memory_in_other_words_is_found_by_the_short_passage_that_it_was_made_of(either: IndexHarness) -> None:
+    said = "Peanuts make my son's throat swell."
+    await either.add_document("short", said)
+    await either.add_document("long", f"{said}{' He likes all other food.' * 8}")
+    for document in ("long", "short"):
+        await either.add_memory(f"of-{document}", "User's son can't eat everything", document, start=0)
+    hits = await either.hits("Why does my son's throat swell?", threshold=0.0, kinds=("memory",), explain=True)
+    assert [hit.id for hit in hits] == ["of-short", "of-long"]
+    assert "passage" in (hits[0].explanation or {})
+    assert hits[0].raw_score > hits[1].raw_score + 1.0
+
+
 async def test_a_memory_without_a_place_stands_by_itself(either: IndexHarness) -> None:
     await either.add_document("d", *PASSAGES)
     await either.add_memory("m", "Bob went to the sea with Bob's dog", "d")
