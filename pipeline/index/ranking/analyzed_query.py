@@ -52,13 +52,19 @@ class AnalyzedQuery:
 
     def bm25_contribution(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Weighted squares of BM25 scores: one word of several is weak evidence, most of them are strong."""
-        contribution: NDArray[np.float32] = self.calibration.bm25_weight * scores * scores
+        contribution: NDArray[np.float32] = self._word_share * self.calibration.bm25_weight * scores * scores
         return contribution
 
     def document_contribution(self, document_ordinals: NDArray[np.int32]) -> NDArray[np.float32]:
         """Weighted scores of the documents that rows belong to."""
         scores: NDArray[np.float32] = self.document_scores.take(document_ordinals, mode="clip")
-        return self.calibration.document_weight * scores
+        return self._word_share * self.calibration.document_weight * scores
+
+    @property
+    def _word_share(self) -> np.float32:
+        """The share of their weight that words count with: the only word of a question is found in many a text."""
+        full = self.calibration.full_word_evidence
+        return np.float32(min(self.term_weights.total_weight / full, 1.0) if full else 1.0)
 
     def vector_contribution(
         self, segment: Segment[ChunkColumns] | Segment[MemoryColumns], rows: NDArray[np.intp] | None = None

@@ -31,6 +31,11 @@ class Calibration:
     midpoint: float
     width: float = 1.0
     cosine_floor: float = 0.0
+    full_word_evidence: float = 0.0
+    """Sum of the weights of a question's words from which words count in full, and below it in proportion; 0 for none.
+
+    A word of one row weighs 4 in a namespace of ten rows and 8 in one of 5,000.
+    """
     common_part: CommonPart | None = None
     """Taken out of both sides before their cosine; None for the plain cosine."""
     answer_bias: AnswerBias | None = None
@@ -85,6 +90,9 @@ class Calibration:
         return self.cosine_floor + rows + likeness - FLOOR_PER_TYPICALITY * (typicality - USUAL_TYPICALITY)
 
 
+FULL_WORD_EVIDENCE = 12.0
+"""Of a question of fewer and commoner words ("where do I live?") their match proves little: with 8, 12, 16 and 24 the
+open half of LoCoMo has 88.3, 88.7, 88.6 and 87.6 % of its evidence within 720 tokens, 87.9 without (decision 0043)."""
 FLOOR_PER_TYPICALITY = 2.0
 USUAL_TYPICALITY = 0.78
 FLOOR_PER_ROWS = 0.05
@@ -131,6 +139,7 @@ def _learned_calibration(embedder_name: str) -> Calibration:
         vector_weight=vector_weight,
         midpoint=midpoint,
         cosine_floor=0.05,
+        full_word_evidence=FULL_WORD_EVIDENCE,
         common_part=read_common_part(common_part),
         answer_bias=AnswerBias(*read("answer_bias")),
         answer_kinds=AnswerKinds.from_rows(read("answer_kinds")),

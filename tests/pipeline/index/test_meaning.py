@@ -174,6 +174,13 @@ async def test_a_question_of_one_word_in_a_frame_is_answered_by_what_has_the_wor
     assert "User lives in Lisbon" in await _found(model, "Where does she live?", ("User lives in Lisbon", "It rains."))
 
 
+async def test_the_only_word_of_a_question_makes_no_sure_answer_of_what_has_it(model: E5Embedder) -> None:
+    texts = ("Phone the vet about the dog's tablets.", "You can ring me in the evenings.")
+    index = await build_text_index(texts, model)
+    hits = await index.search(await analyze_query(index, model, "what phone do I have?"), SearchRequest(threshold=0.0))
+    assert {hit.text: hit.similarity for hit in hits}[texts[0]] < 0.9
+
+
 @pytest.mark.parametrize("question", ["What's my nephew called?", "Wie heißt mein Neffe?"])
 async def test_a_name_that_follows_a_relative_tells_the_relatives_name(model: E5Embedder, question: str) -> None:
     texts = ("My nephew Otto turns six on the 3rd of May.", "My nephew turns six in May.")
