@@ -2,11 +2,10 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
@@ -70,9 +69,11 @@ _API_ROUTERS = (
     settings_routes,
     connection_routes,
 )
-"""Routers in matching order, the most used first: Starlette tests routes one after the other."""
-_STRICT_CONTENT_TYPE = False
-"""A body without a content type is read as JSON."""
+"""Routers in matching order, the most used first: Starlette tests routes one after the other.
+
+Their routes are taken as they are: FastAPI would build the schemas of an included router's a second time, at the
+first request.
+"""
 OpenState = Callable[[], AbstractAsyncContextManager[CurrentAppState]]
 
 
@@ -110,21 +111,19 @@ def create_app(
         version=version("recollect"),
         lifespan=lifespan,
         redirect_slashes=False,
-        strict_content_type=_STRICT_CONTENT_TYPE,
         docs_url=None,
         redoc_url=None,
     )
     if serve_api:
-        app.router.routes.extend(_api_routes())
+        app.router.routes.extend(route for part in _API_ROUTERS for route in part.router.routes)
     app.state.mcp = endpoint = mcp.McpEndpoint(app, cors_origins)
     if serve_api:
-        app.include_router(console.router())
-        app.include_router(documentation.router(site))
-        app.include_router(mcp.router)
-    app.include_router(health_routes.router)
+        for router in (console.router(), documentation.router(site), mcp.router):
+            app.router.routes.extend(router.routes)
+    app.router.routes.extend(health_routes.router.routes)
     app.router.routes.extend(extra_routes)
     if asyncapi is not None:
-        app.include_router(health_routes.asyncapi_router(asyncapi))
+        app.router.routes.extend(health_routes.asyncapi_router(asyncapi).routes)
     app.add_middleware(AdmissionControlMiddleware, limits=limits or RequestLimits())
     https = public_url is not None and public_url.startswith("https://")
     app.add_middleware(RequestMiddleware, hardening=SecurityHeaders(https=https))
@@ -139,12 +138,3 @@ def create_app(
     exception_handlers.install_exception_handlers(app)
     install_openapi(app, public_url)
     return app
-
-
-@cache
-def _api_routes() -> list[BaseRoute]:
-    """Return the API's routes, built once per process and shared by its applications."""
-    routes = APIRouter(strict_content_type=_STRICT_CONTENT_TYPE)
-    for part in _API_ROUTERS:
-        routes.include_router(part.router)
-    return routes.routes

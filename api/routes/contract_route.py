@@ -55,6 +55,7 @@ class ContractRoute(APIRoute):
         if options.get("operation_id") is None:
             (method,) = options["methods"]
             options["operation_id"] = operation_id(method, path)
+        options["strict_content_type"] = False  # a body without a content type is read as JSON
         options["responses"] = options.get("responses") or error_responses(*COMMON_ERRORS)
         super().__init__(path, endpoint, **options)
 

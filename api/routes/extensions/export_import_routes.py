@@ -21,7 +21,7 @@ from schemas.limits import MAX_NAMESPACE_LENGTH, NAMESPACE_PATTERN
 
 NDJSON_MEDIA_TYPE = "application/x-ndjson"
 router = APIRouter(route_class=ContractRoute, prefix="/admin", tags=["Administration"])
-ingest = APIRouter(route_class=IngestRoute)
+ingest = APIRouter(route_class=IngestRoute, prefix="/admin", tags=["Administration"])
 """Routes with large bodies; their operation ids are given, as their paths lack the prefix here."""
 
 NamespaceQuery = Annotated[str | None, Query(max_length=MAX_NAMESPACE_LENGTH, pattern=NAMESPACE_PATTERN)]
@@ -101,4 +101,4 @@ def _require_grantable(caller: AuthenticatedCaller, key: KeyChanged) -> None:
         raise ForbiddenError(f"The key {key.name[:80]!r} of the export would exceed your key", refusal)
 
 
-router.include_router(ingest)
+router.routes.extend(ingest.routes)

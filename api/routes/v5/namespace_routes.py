@@ -11,15 +11,14 @@ from schemas.http.field_types import Omittable
 from schemas.http.pagination import paginate
 from schemas.http.v5 import namespace_bodies as bodies
 
-router = APIRouter(route_class=ContractRoute)
-namespaces_router = APIRouter(route_class=ContractRoute, tags=["Namespaces"])
+router = APIRouter(route_class=ContractRoute, tags=["Namespaces"])
 organization_router = APIRouter(route_class=ContractRoute, prefix="/organization", tags=["Organization"])
 
 _LIST_ERRORS = error_responses(400, 401, 403, 500)
 _ITEM_ERRORS = error_responses(400, 401, 403, 404, 500)
 
 
-@namespaces_router.get("/ns", responses=_LIST_ERRORS)
+@router.get("/ns", responses=_LIST_ERRORS)
 async def list_ns(
     caller: authentication.ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
 ) -> bodies.NamespacesResponse:
@@ -27,7 +26,7 @@ async def list_ns(
     return await _namespace_page(caller, page, limit, q)
 
 
-@namespaces_router.get("/namespaces", responses=_LIST_ERRORS)
+@router.get("/namespaces", responses=_LIST_ERRORS)
 async def list_namespaces(
     caller: authentication.ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
 ) -> bodies.NamespacesResponse:
@@ -56,20 +55,20 @@ async def _namespace_page(
     )
 
 
-@namespaces_router.get("/ns/{namespace}", responses=_ITEM_ERRORS)
+@router.get("/ns/{namespace}", responses=_ITEM_ERRORS)
 async def get(access: authentication.ReadAccess) -> bodies.NamespaceDetails:
     """Return a namespace's settings."""
     return resource_presenter.namespace_response(namespace_settings.require_namespace(access.state, access.namespace))
 
 
-@namespaces_router.patch("/ns/{namespace}", responses=_ITEM_ERRORS)
+@router.patch("/ns/{namespace}", responses=_ITEM_ERRORS)
 async def update(access: authentication.WriteAccess, body: bodies.NamespacePatch) -> bodies.NamespaceDetails:
     """Set or clear the namespace's supporting context."""
     row = await namespace_settings.set_supporting_context(access.state, access.namespace, body.supporting_context)
     return resource_presenter.namespace_response(row)
 
 
-@namespaces_router.delete(
+@router.delete(
     "/ns/{namespace}",
     response_model=bodies.NamespaceDeleted | bodies.NamespaceMoveQueued,
     responses={
@@ -123,5 +122,4 @@ def _organization_response(caller: authentication.AuthenticatedCaller) -> bodies
     )
 
 
-router.include_router(namespaces_router)
-router.include_router(organization_router)
+router.routes.extend(organization_router.routes)
