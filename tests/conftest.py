@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from coverage import Coverage
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
@@ -65,6 +66,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
     """With `--dist loadfile`, let few workers need a broker."""
     return BrokerSharingScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Stop the coverage that pytest-cov starts in a worker before the worker's own.
+
+    When a test marked `no_cover` pauses the own one, coverage resumes the earlier with the tracers of every thread in
+    one thread. Two threads then write to one tracer, which crashed the process once in some fifteen runs.
+    """
+    if hasattr(session.config, "workerinput") and (earlier := Coverage.current()) is not None:
+        earlier.stop()
 
 
 @pytest.fixture
