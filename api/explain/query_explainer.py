@@ -38,6 +38,7 @@ FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
     "relative": "it is about a relative or friend, and the question about who asks or about another one",
     "noNumber": "the question asks for a number, and it says none",
     "otherKind": "the question asks for something that it does not tell",
+    "unknownName": "the question names somebody or something that nothing here names",
     "newer": "it was said after another statement about the same thing",
     "neighbor": "the passage before or after it means what the question asks for",
     "memorySupport": "a memory that was made of it answers the question",

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 
@@ -18,7 +18,8 @@ from pipeline.index.ranking.query_intent import QueryIntent
 from pipeline.index.ranking.ranking_parameters import MULTI_ANSWER_DOCUMENT_FACTOR
 from pipeline.ports import Embedder
 from pipeline.rows import Vector
-from pipeline.text.analyzer import query_term_forms, spelling_forms
+from pipeline.text.analyzer import fold, query_term_forms, spelling_forms
+from pipeline.text.statement_words import capitalized_names
 
 MAX_QUERY_TERMS = 256
 MAX_QUERY_CHARS = 8_000
@@ -55,6 +56,7 @@ async def analyze_query(
     forms = query_term_forms(query_text)[:MAX_QUERY_TERMS]
     statistics = await index.collect_statistics(dict.fromkeys(term for group in forms for term in group))
     corrections = await _spelling_corrections(index, query_text, forms, statistics)
+    unknown_names = tuple(_unknown_names(query_text, statistics.row_frequencies)) if not corrections else ()
     asked = asked_by_name(query_text, index.introduced_names(statistics.row_frequencies))
     statistics.choose_forms(forms, corrections)
     if asked is not None:
@@ -82,9 +84,18 @@ async def analyze_query(
         average_length=statistics.average_length,
         document_scores=MULTI_ANSWER_DOCUMENT_FACTOR * documents if intent.asks_for_several else documents,
         intent=intent,
+        unknown_names=unknown_names,
         row_count=statistics.largest_row_count,
         asked_kind=calibration.asked_kind(vector) if vector.any() else None,
     )
+
+
+def _unknown_names(query_text: str, row_frequencies: Mapping[int, int]) -> Iterator[str]:
+    """Yield the folded names in a query that no row has in any form."""
+    for name in capitalized_names(query_text):
+        terms = [term for form in query_term_forms(name) for term in form]
+        if terms and not any(row_frequencies.get(term) for term in terms):
+            yield fold(name)
 
 
 async def _spelling_corrections(

@@ -225,6 +225,11 @@ def is_unspaced_script(word: str) -> bool:
     return not word.isascii() and _IS_UNSPACED.search(word) is not None
 
 
+def is_in_latin_script(text: str) -> bool:
+    """Tell whether all letters of a text are Latin ones."""
+    return text.isascii() or all(letter < "\u0250" or not letter.isalpha() for letter in text)
+
+
 def _word_terms(word: str, language: str) -> list[str]:
     if word in _folded_stopwords(language):
         return []

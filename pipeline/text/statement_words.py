@@ -9,7 +9,12 @@ once, because a short statement seldom shows its language; what means something 
 import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
+from unicodedata import normalize
+
+from pipeline.text.analyzer import WORD_WITH_ACCENTS, words
+from pipeline.text.stopwords import stopwords
 
 _FOLDER = Path(__file__).parent / "word_lists"
 _WORD = re.compile(r"[\w'\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0d7f\u0e00-\u0e7f]+")
@@ -28,6 +33,9 @@ _OF = frozenset(
 )
 _UNOWNED = re.compile(r"[\u0590-\u07ff\u0e00-\uffef]")
 """Scripts of languages in which a relative is the asker's without a word for it, or by the word's own ending."""
+_SENTENCE_END = re.compile(r"[.!?:\n\"'\u201c\u201e\u00ab(\u00bf\u00a1]\s*$|[.!?:]\s")
+_ENGLISH_DAY = re.compile(r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?")
+_NAME_CHARS = 3
 _SUBJECT_WORDS = 3
 _OWNED_SUBJECT_WORDS = 6
 """Words of a text that may name its subject, and where one of the first is *of*."""
@@ -172,6 +180,33 @@ def names_somebody(question: str) -> bool:
     (True, True, False)
     """
     return _CAPITALIZED.search(question) is not None or _pattern("relatives").search(_spaced(question)) is not None
+
+
+def capitalized_names(question: str) -> list[str]:
+    """Return the words of a question that are capitalized within a sentence, but days and months; none of a German one.
+
+    >>> capitalized_names("When is Karin's concert in Nairobi on Monday?"), capitalized_names("Wo liegt mein Handy?")
+    (['Karin', 'Nairobi'], [])
+    """
+    composed = normalize("NFC", question)
+    if not _german_words().isdisjoint(words(question)):
+        return []
+    return [
+        word.group()
+        for before, word in pairwise(WORD_WITH_ACCENTS.finditer(composed))
+        if len(word.group()) >= _NAME_CHARS
+        and word.group()[0].isupper()
+        and not word.group().isupper()
+        and _SENTENCE_END.search(composed, before.end(), word.start()) is None
+        and _ENGLISH_DAY.fullmatch(word.group()) is None
+        and _pattern("months").search(_spaced(word.group())) is None
+    ]
+
+
+@cache
+def _german_words() -> frozenset[str]:
+    """Return German words without a topic that are none in English: nouns are capitalized beside them."""
+    return frozenset(part for word in stopwords("german") - stopwords("english") for part in words(word))
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

@@ -38,6 +38,8 @@ class AnalyzedQuery:
     row_count: int = 0
     """Number of the namespace's passages or memories, whichever are more."""
     asked_kind: AskedKind | None = None
+    unknown_names: tuple[str, ...] = ()
+    """Folded names in the query that no row of the namespace has."""
     answers_instead: Callable[[StatementPair], bool] = answers_instead
     """Whether a newer statement answers instead of an older one; a measurement may record what is compared."""
 

@@ -32,6 +32,7 @@ ScoreFactor = Literal[
     "relative",
     "noNumber",
     "otherKind",
+    "unknownName",
     "proximity",
     "wordSimilarity",
     "sharedTerms",

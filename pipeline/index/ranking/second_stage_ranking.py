@@ -39,12 +39,14 @@ from pipeline.index.ranking.ranking_parameters import (
     STATED_IN_CHUNK_PENALTY,
     TELLING_LOG_ODDS,
     TELLING_MAX_LEAD,
+    UNKNOWN_NAME_PENALTY,
 )
 from pipeline.index.ranking.search_request_and_hits import Rescore, ScoreFactor, SearchRequest
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.packed_vectors import unpack
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
+from pipeline.text.analyzer import fold, is_in_latin_script
 from pipeline.text.statement_words import (
     is_general_question,
     named_beings,
@@ -56,6 +58,8 @@ from pipeline.text.statement_words import (
 )
 from pipeline.text.succession import tells_of_plan
 
+_NAME_STEM_CHARS = 3
+"""Least length of what the forms of a name have in common, and most letters that they differ in at their end."""
 _RAISE = 0.01
 """How far a newer statement is put above an older one."""
 _MAX_DOCUMENT_CHARS = np.int64(1) << 40
@@ -135,7 +139,32 @@ def _lower_other_answers(query: AnalyzedQuery, candidates: Candidates, spared: N
         texts = {at: text for at in above if len(text := candidates.text(at)) <= longest}
         lowered = {at: highest for at, text in texts.items() if is_other(text)}
         candidates = _set_scores(candidates, factor, lowered)
+    candidates = _lower_without_names(query, candidates)
     return _lower_other_kinds(query, candidates, spared)
+
+
+def _lower_without_names(query: AnalyzedQuery, candidates: Candidates) -> Candidates:
+    """Lower what answers a question about somebody or something that nothing here names.
+
+    A name in another form (*Pawłowi* for "Paweł") or in another script may be there all the same.
+    """
+    names = query.unknown_names
+    if not names:
+        return candidates
+    answering = np.flatnonzero(candidates.scores > query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY)).tolist()
+    texts = {at: fold(candidates.text(at)) for at in answering}
+    missing = sum(not any(_name_stem(name) in text for text in texts.values()) for name in names)
+    spared = [
+        at for at, text in texts.items() if any(is_in_latin_script(text) != is_in_latin_script(name) for name in names)
+    ]
+    lowered = np.delete(np.arange(len(candidates)), spared)  # also what is no answer: the order stays
+    amounts = np.full(len(lowered), -UNKNOWN_NAME_PENALTY * missing)
+    return candidates.with_contribution("unknownName", amounts, lowered) if missing else candidates
+
+
+def _name_stem(name: str) -> str:
+    """Return the beginning of a name that its forms have in common."""
+    return name[: max(_NAME_STEM_CHARS, len(name) - _NAME_STEM_CHARS)]
 
 
 def _other_answers(query: AnalyzedQuery) -> Iterator[tuple[ScoreFactor, float, Callable[[str], object]]]:

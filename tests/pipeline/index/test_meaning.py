@@ -181,6 +181,25 @@ async def test_the_only_word_of_a_question_makes_no_sure_answer_of_what_has_it(m
     assert {hit.text: hit.similarity for hit in hits}[texts[0]] < 0.9
 
 
+@pytest.mark.parametrize(
+    ("question", "is_doubted"),
+    [
+        ("What does Olga think of the plan?", True),
+        ("What does Marta think of the plan?", False),
+        ("Co Olga sądzi o planie?", True),
+        ("Co Marcie się podoba w planie?", False),
+        ("Was denkt Olga über den Plan?", False),
+    ],
+)
+async def test_nobody_answers_for_somebody_whom_nothing_names(question: str, is_doubted: bool) -> None:
+    model = E5WithEncoderEmbedder.from_package()
+    index = await build_text_index(("Marta likes the plan for the garden.", "The plan is too expensive."), model)
+    hits = await index.search(await analyze_query(index, model, question), SearchRequest(threshold=0.0, explain=True))
+    assert [hit.text for hit in hits if "unknownName" in (hit.explanation or {})] == (
+        [hit.text for hit in hits] if is_doubted else []
+    )
+
+
 @pytest.mark.parametrize("question", ["What's my nephew called?", "Wie heißt mein Neffe?"])
 async def test_a_name_that_follows_a_relative_tells_the_relatives_name(model: E5Embedder, question: str) -> None:
     texts = ("My nephew Otto turns six on the 3rd of May.", "My nephew turns six in May.")
