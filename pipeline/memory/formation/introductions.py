@@ -69,15 +69,23 @@ _MIN_WORDS_OF_STOP = 40
 _STOPS = re.compile(r"[,;:!?]|\. ")
 _NEW_CLAUSE = re.compile(
     r"(?<! since)"
-    r" (?:(?:(?:and|but|so|also|anyways?|plus|oh|then|basically|alright|well|cos|because|um+|uh+|quick update)(?: "
-    r"yeah)? )+(?=(?:(?:starting|from) \w+ )?(?:i|i'\w+|we|we're|he|she|they|they're|it's|its|there's|the|my|our|dads?|"
-    r"mums?|moms?|tell|call|if|use)\b)|"
-    r"(?<!that )(?<!what )(?<!when )(?<!because )(?<!think )(?<!said )(?<!and )(?<!where )(?<!if )(?<!know )(?=(?:i'm|"
-    r"i've|we're|he's|she's|they're) ))",
+    r" (?:(?:(?:and|but|so|also|anyways?|plus|oh|then|basically|alright|well|cos|because|um+|uh+|quick update|"
+    r"what else)(?: yeah)? )+(?=(?:(?:starting|from) \w+ )?(?:i|i'\w+|we|we're|he|she|they|they're|it's|its|"
+    r"there's|the|my|our|dads?|mums?|moms?|tell|call|if|use|(?-i:[A-Z])[a-z]+(?:'s| (?:is|was|has|had|can|can't|will|"
+    r"won't|\w+ed|got|went|left|said|wants|needs|thinks|gave|took|came|says|works|lives)))\b)|"
+    r"(?<!that )(?<!what )(?<!when )(?<!because )(?<!think )(?<!said )(?<!and )(?<!where )(?<!if )(?<!know )"
+    r"(?<! why )(?<! how )(?<! than )(?<! as )(?<! or )(?<! who )(?<! so )(?<! but )(?<! cos )"
+    r"(?=(?:i'm|i've|we're|they're|(?:he|she)(?:'s| [a-z]+)) ))",
     re.IGNORECASE,
 )
 """Where another clause begins: `… on monday and they pay me …`."""
 _IT_AFTER_DAY = re.compile(r"(?<=\bon )(?P<day>[a-z]+day) (?=it'?s )", re.IGNORECASE)
+_TOPIC = re.compile(
+    rf"(?P<who>\b(?:my|our) (?:{'|'.join(sorted(KIN))})(?: (?-i:[A-Z])\w+)?) (?:he|she)(?='s | [a-z])", re.IGNORECASE
+)
+"""Whom talk names before it says `she`: `my sister she moved in with us`."""
+_NOT_THAT = re.compile(r"\bit'?s not (?:[\w']+ ){1,4}(?=it'?s )", re.IGNORECASE)
+"""What is not so, before what is: `it's not the gallbladder it's a hernia`."""
 _SPOKEN_STOP = re.compile(r" (?P<stop>comma|full stop|question mark|new (?:line|paragraph))(?= |$)", re.IGNORECASE)
 """Marks that somebody dictates as words: `my name is Ann comma I live in Rye full stop`."""
 _SPOKEN_MARKS = {"comma": ",", "question mark": "?"}
@@ -277,7 +285,8 @@ def _run_on(sentence: str) -> list[str]:
     if len(_SPOKEN_STOP.findall(sentence)) > 1:
         written = _SPOKEN_STOP.sub(lambda mark: _SPOKEN_MARKS.get(mark["stop"].lower(), "."), sentence)
         return [clause for part in re.split(r"(?<=[.?]) ", written) for clause in _OWN_AFTER_COMMA.split(part)]
-    return [part for part in _NEW_CLAUSE.split(_IT_AFTER_DAY.sub(r"\g<day> and ", sentence)) if part]
+    sentence = _TOPIC.sub(r"\g<who>", _NOT_THAT.sub("", _IT_AFTER_DAY.sub(r"\g<day> and ", sentence)))
+    return [part for part in _NEW_CLAUSE.split(sentence) if part]
 
 
 def with_asides(sentence: str) -> list[str]:

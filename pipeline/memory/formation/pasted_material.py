@@ -1,8 +1,10 @@
 """Parts of a message that its writer does not say: quotations, texts to work on, role play, forwarded mail. Pure."""
 
 import re
+from functools import cache
 
 from pipeline.memory.languages.english import english_pattern
+from pipeline.memory.languages.profiles import words_of_all
 
 _TASK = english_pattern("tasks")
 _GIVEN = (
@@ -31,6 +33,15 @@ _HANDED_OVER_ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 """The same in other languages: what to translate, to correct or to write."""
+_OF_VERSES = re.compile(r"\b(?:lyrics?|verses?|chorus|bridge|poem|song|ballad)\b", re.IGNORECASE)
+_VERSES = re.compile(r"(?:^[^\W\d_a-z][^\n:?!.]{8,70}(?<![.!?:;])$\n?){3,}", re.MULTILINE)
+"""Lines that begin with a capital and have no stop, as those of a song do, where a text speaks of one."""
+_CHAPTER = re.compile(
+    r"\W*(?:chapter|kapitel|chapitre|cap[i\u00ed]tulo|capitolo|rozdzia\u0142|hoofdstuk|b\u00f6l\u00fcm|luku|kapitola) "
+    r"(?:\d|[ivx]+\b)[^\n.]{0,60}\n|\u7b2c.{1,3}\u7ae0",
+    re.IGNORECASE,
+)
+"""The beginning of a chapter, in which `I` is whom it tells of."""
 _TASK_ALONE = re.compile(
     rf"{_ASKED}(?:{_TASK})\b[^\n]{{0,60}}\b(?:this|these|following|below|email|text|essay|paragraph|"
     rf"letter|article|code|message|for me)\b[^\n]{{0,60}}\n\s*\n",
@@ -79,9 +90,14 @@ def blank_pasted(text: str) -> str:
     >>> blank_pasted('I live in Rome. Translate this: I live in Oslo.').rstrip()
     'I live in Rome. Translate this:'
     """
+    if _CHAPTER.match(text) is not None:
+        return _NOT_LINE_END.sub(" ", text)
     text = _QUOTED.sub(_blank_quotation, _PROGRAM_OUTPUT.sub(_blank, text))
+    if _OF_VERSES.search(text) is not None or words_of_all("verses").search(text) is not None:
+        text = _VERSES.sub(_blank, text)
     ends = [match.end() for pattern in _HANDING_OVER if (match := pattern.search(text)) is not None]
-    ends += [match.start() for pattern in (_FORWARDED, _ROLE_PLAY) if (match := pattern.search(text)) is not None]
+    begun = (_FORWARDED, _ROLE_PLAY, *_made_up())
+    ends += [match.start() for pattern in begun if (match := pattern.search(text)) is not None]
     if not ends:
         return text
     cut = min(ends)
@@ -94,13 +110,23 @@ def _blank(match: re.Match[str]) -> str:
 
 def begins_role_play(text: str) -> bool:
     """Return whether a message begins a game in which its writer is somebody else from then on."""
-    return _IN_ROLE.search(text) is not None
+    return _IN_ROLE.search(text) is not None or words_of_all("pretences").search(text) is not None
 
 
 def blank_end_of_role_play(text: str) -> str | None:
     """Return a message without the words at its beginning that end the game, `ok stop`; None if it does not end."""
-    match = _OUT_OF_ROLE.match(text)
+    match = _OUT_OF_ROLE.match(text) or _out_of_role_elsewhere().match(text)
     return None if match is None else _NOT_LINE_END.sub(" ", match[0]) + text[match.end() :]
+
+
+def _made_up() -> list[re.Pattern[str]]:
+    """Return what begins role play or asks for a story in other languages."""
+    return [words_of_all("pretences"), words_of_all("stories")]
+
+
+@cache
+def _out_of_role_elsewhere() -> re.Pattern[str]:
+    return re.compile(rf"\W*(?:ok(?:ay)?\W+|haha\W+)?{words_of_all('ends_pretence').pattern}", re.IGNORECASE)
 
 
 _OUT_OF_ROLE = re.compile(

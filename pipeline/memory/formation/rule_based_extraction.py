@@ -131,14 +131,25 @@ def iter_facts(
 
 
 def texts_with_meaning(text: str) -> tuple[list[str], list[str]]:
-    """Return the items of the lists of a document, and the questions of an assistant that somebody answers in it.
+    """Return what of a document is short and has a meaning of its own, and the questions that somebody answers in it.
 
-    What they mean tells whether an item or an answer is worth keeping. A long text has neither.
+    Items of lists, clauses of what is talked without stops, and an assistant's questions; none of a long text.
     """
     passages = list(find_passages(text)) if len(text) <= MAX_WEIGHED_CHARS else []
     said = [passage.utterance for passage in passages]
-    items = [item.text for passage in passages if passage.is_list for item in listed_items(passage.utterance.text)]
-    return items, [utterance.asked for utterance in said if utterance.asked and utterance.speaker is None]
+    short = [part for passage in passages if passage.is_speech for part in _parts(passage)]
+    return short, [utterance.asked for utterance in said if utterance.asked and utterance.speaker is None]
+
+
+def _parts(passage: Passage) -> Iterator[str]:
+    text = passage.utterance.text
+    if passage.is_list:
+        yield from (item.text for item in listed_items(text))
+    elif not passage.utterance.is_chat:
+        language = _language_of(text)
+        for sentence in split_sentences(text):
+            clauses = _clauses(sentence.text, language)
+            yield from clauses if len(clauses) > 1 else ()
 
 
 MAX_WEIGHED_CHARS = 8000
@@ -236,10 +247,11 @@ def _sentences(
             if not said or passage.utterance.text[: sentence.start].lower().endswith("[x] "):
                 continue
             tasks = assigned(said)
-        separate = tasks or ([] if answers or not passage.is_speech else separate_statements(said))
-        for text in answers or separate or (_statements(said) if passage.is_speech else [said]):
+        separate = tasks or answers or (separate_statements(said) if passage.is_speech else [said])
+        for text, meaning in _statements(said, separate, discourse.language, meanings):
+            within = context if meaning is None else replace(context, meaning=meaning)
             said_now = SaidSentence(
-                text, context, discourse, is_answer=bool(answers), title=passage.title, as_written=whole
+                text, within, discourse, is_answer=bool(answers), title=passage.title, as_written=whole
             )
             yield _Spoken(said_now, start, end)
         asked = ""
@@ -317,8 +329,21 @@ _CAME_BACK = re.compile(rf"{_TESTS}[.!]*$", re.IGNORECASE)
 _RESULT = re.compile(_SHOWN, re.IGNORECASE)
 
 
-def _statements(said: str) -> list[str]:
-    return [statement for clause in without_stops(said) for statement in with_asides(clause)]
+def _statements(
+    said: str, separate: list[str], language: LanguageProfile | None, meanings: Meanings
+) -> Iterator[tuple[str, float | None]]:
+    """Yield what a sentence says; of what is talked without stops, each clause with a meaning of its own."""
+    if separate:
+        yield from ((text, None) for text in separate)
+        return
+    clauses = _clauses(said, language)
+    for clause in clauses:
+        meaning = meanings.message(clause) if len(clauses) > 1 else None
+        yield from ((text, meaning) for text in with_asides(clause))
+
+
+def _clauses(said: str, language: LanguageProfile | None) -> list[str]:
+    return without_stops(said) if language is None else language.without_stops(said)
 
 
 def _facts_of_sentences(

@@ -204,7 +204,8 @@ def _with_language(said: SaidSentence, text: str) -> tuple[str, LanguageProfile 
     """Return a sentence and its language, None for English; in doubt it goes on in that of the one before."""
     before = said.discourse.language
     found = detect_language(text, before)
-    if found is None and said.context.meaning >= MEMORABLE and is_doubtful(said.text) and not _ENGLISH.search(text):
+    is_foreign = is_doubtful(said.text) and is_doubtful(text) and not _ENGLISH.search(text)
+    if found is None and said.context.meaning >= MEMORABLE and is_foreign:
         return text, likeliest_language(text)
     if found is None and before is not None and is_doubtful(said.text, before):
         return normalize_message(said.text, said.context, is_speech=False), before

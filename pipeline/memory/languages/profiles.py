@@ -15,7 +15,8 @@ question of a statement; `years`: the word after an age; `home` and `job`: where
 `ended`, `moved`, `new_job`, `altered`, `begun` and `corrects`: what is over or has changed; `past`, `planned` and
 `denied`: what was, will be or is not so; `answers` and `always`: what an assistant does, and that it is for every
 answer; `rules`: what a document says is allowed, due or free; `before_places`: prepositions before the name of a
-place; `common`: words by which the language is told from English, where the letters do not.
+place; `pretences` and `ends_pretence`: the begin and the end of role play; `stories`: orders to write one; `verses`:
+what songs and poems are called; `common`: words by which the language is told from English, where the letters do not.
 `has_spaces = false`: words are found within others.
 """
 
@@ -157,29 +158,43 @@ class LanguageProfile:
         return found
 
     def without_stops(self, text: str) -> list[str]:
-        """Split what somebody talks without stops before each joining word after which they speak of themselves.
+        """Split what somebody talks without stops where another clause begins with who does something.
+
+        What goes on with `he` or `she` stays with whom the clause before has named.
 
         >>> said = "j'ai eu mon permis hier au troisième essai et du coup je cherche une petite voiture pas chère"
         >>> detect_language(said).without_stops(said)
         ["j'ai eu mon permis hier au troisième essai", 'et du coup je cherche une petite voiture pas chère']
         """
+        if _UNSPACED.search(text) is not None:
+            return text.split() if len(text) >= _MIN_UNSPACED_CHARS else [text]
         if text.count(" ") < _MIN_WORDS_WITHOUT_STOP or _COMMAS.search(text):
             return [text]
         parts: list[str] = []
         begin, at = 0, text.find(" ")
         while at >= 0:
             joined = self.openings.match(text[at + 1 :])
-            is_whole = _count_words(text[begin:at]) >= _MIN_TOLD_WORDS
             word = joined[0] if joined is not None else ""
-            is_last = text.count(" ", at + 1 + len(word)) < _MAX_FAREWELL_SPACES
-            if is_last and len(word.strip()) >= _MIN_GREETING_CHARS:
+            if text.count(" ", at + 1 + len(word)) < _MAX_FAREWELL_SPACES and len(word.strip()) >= _MIN_GREETING_CHARS:
                 return [*parts, text[begin:at]]  # `bueno llámame`
-            is_own = joined is not None and self.own.match(text[at + 1 + joined.end() :]) is not None
-            if is_whole and (is_own or (self.own.match(text, at + 1) is not None and _begins_anew(text, at + 1))):
+            is_begin = self._begins_clause(text[at + 1 + len(word) :]) if word else self._begins_anew(text, at + 1)
+            if is_begin and _count_words(text[begin:at]) >= _MIN_CLAUSE_WORDS:
                 parts.append(text[begin:at])
                 begin = at + 1
-            at = text.find(" ", at + 1 + (joined.end() if joined is not None else 0))
+            at = text.find(" ", at + 1 + len(word))
         return [*parts, text[begin:]]
+
+    def _begins_clause(self, text: str) -> bool:
+        """Return whether a text after a joining word says who does something, and goes on for some words."""
+        is_somebody = any(kind.match(text) for kind in (self.own, self.hedges, _NAME_OR_THING))
+        is_somebody = is_somebody or relative_in_subject(" ".join(text.split()[:_MIN_CLAUSE_WORDS])) != ""
+        return is_somebody and _count_words(text) >= _MIN_CLAUSE_WORDS
+
+    def _begins_anew(self, text: str, at: int) -> bool:
+        """Return whether a clause begins there without a joining word: with `I`, and not within another."""
+        *_, before = ["", *text[:at].split()]
+        is_within = _BEFORE_SUBJECT.fullmatch(before) or words_of_all("subordinating").fullmatch(before)
+        return not is_within and _SPEAKER.match(text, at) is not None and self.own.match(text, at) is not None
 
     def without_doubt(self, text: str) -> str:
         """Return what is said before a part that is doubted; the whole where one word doubts it.
@@ -260,15 +275,25 @@ class LanguageProfile:
         return self.openings.sub("", text)
 
 
-def _begins_anew(text: str, at: int) -> bool:
-    """Return whether the speaker says `I` there, and not after a word that makes it part of what came before."""
-    *_, before = ["", *text[:at].split()]
-    return _SPEAKER.match(text, at) is not None and words_of_all("subordinating").fullmatch(before) is None
-
-
+_MIN_CLAUSE_WORDS = 3
+_MIN_UNSPACED_CHARS = 40
+"""Characters of a text in a script without spaces whose spaces stand for stops."""
 _SPEAKER = re.compile(
     r"(?:ich|wir|je|j'\w+|nous|yo|io|eu|ik|jag|\u044f|\u043c\u044b) (?!(?:und|et|y|e|en|och|\u0438)\b)", re.IGNORECASE
 )
+_NAME_OR_THING = re.compile(
+    r"(?:(?:der|die|das|de|het|o|a|le|la|el|il) )?[^\W\d_a-z][^\W\d_A-Z]+ (?:der |die )?"
+    r"(?!(?:und|et|y|e|en|och|i)\b)(?=[^\W\d_A-Z])"
+)
+"""A name, or a German noun with its article, and a word that may be its verb."""
+_BEFORE_SUBJECT = re.compile(
+    r"(?:mit|f\u00fcr|von|bei|zu|ohne|als|avec|pour|chez|de|\u00e0|sans|con|para|por|sin|per|di|da|com|sem|met|voor|van|bij|"
+    r"aan|med|f\u00f6r|av|till|om|att|z|ze|dla|od|do|bez|"
+    r"hab|bin|war|muss|kann|darf|will|soll|mag|geh|fahr|\w+[es]t|\w+e|heb|ben|ga|moet|wil|zit|kan|was|had|har|\u00e4r|ska|var|"
+    r"m\u00e5ste|vill|\w+er|ma|dat|que|che|qui)",
+    re.IGNORECASE,
+)
+"""A preposition, or a verb that stands before its subject: `den Laden hab ich`, `nu ska jag`."""
 
 
 def is_bare_answer(answer: str, asked: str) -> bool:

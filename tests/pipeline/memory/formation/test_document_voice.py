@@ -382,3 +382,25 @@ def test_session_notes_may_name_somebody_by_an_initial() -> None:
 
 def test_the_name_of_an_owner_is_no_subject() -> None:
     assert texts("Noah's left hand is better.") == ["Noah's left hand is better"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Song idea, verse 1\nI was born where the river bends\nMy brother never writes\nI work for old Glenn",
+        "Neues Lied\nIch wohne im Turm seit du fort bist\nMein Bruder singt\nMeine Frau liegt tief im See",
+        "Kapitel 4\nMein Name ist Vera und ich lebe in Prag.",
+        "stell dir vor du bist ein Pirat. ich bin Kapitän Rot, ich wohne auf Tortuga",
+        "scrivi una storia: io sono un gatto che vive a Siena",
+    ],
+)
+def test_songs_chapters_and_role_play_say_nothing_of_their_writer(text: str) -> None:
+    assert list(iter_facts(text)) == []
+
+
+def test_role_play_ends_in_other_languages_too() -> None:
+    chat = (
+        "user: joue le rôle d'un roi. moi je suis la reine Aude\nassistant: Majesté.\nuser: mon fils aîné est malade\n"
+        "assistant: Hélas !\nuser: ok c'est bon. je bosse à Rouen maintenant"
+    )
+    assert [fact.text for fact in iter_facts(chat)] == ["User: je bosse à Rouen maintenant"]

@@ -77,3 +77,12 @@ def test_what_only_looks_like_it_forms_none(message: str) -> None:
 )
 def test_an_instruction_and_what_somebody_else_said_are_no_facts(message: str, unsaid: str) -> None:
     assert not any(unsaid in fact.text for fact in extract_facts(message, FRIDAY))
+
+
+def test_names_and_pronouns_begin_clauses_of_what_is_talked_without_stops() -> None:
+    said = "so i talked to her and Greta got the flat in Leith she moves on the first and Tom has left the band in may"
+    assert [fact.text for fact in extract_facts(said, FRIDAY)] == [
+        "Greta got the flat in Leith",
+        "Greta moves on the first",
+        "Tom has left the band in May",
+    ]

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.memory.formation.rule_based_extraction import extract_facts
+from pipeline.memory.languages.profiles import detect_language
 from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 
@@ -303,3 +304,25 @@ def test_a_question_without_its_mark_makes_no_memory_whatever_language_it_resemb
 @pytest.mark.parametrize("sentence", ["Fındığa alerjim var.", "Er is een derde kat bij ons komen wonen."])  # noqa: RUF001
 def test_words_that_other_languages_have_too_hide_no_statement(sentence: str) -> None:
     assert texts(sentence)
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        (
+            "also ich hab den Bescheid gekriegt",
+            "und die Rente ist durch ab März",
+            "und die Ulrike ist wieder schwanger",
+        ),
+        (
+            "on a trouvé une maison à Vannes avec un jardin",
+            "et maman vient vivre avec nous elle peut plus rester seule",
+        ),
+        ("und den Laden hab ich zum Monatsende aufgegeben nach dreißig Jahren weil das Knie einfach nicht mehr will",),
+    ],
+)
+def test_talk_without_stops_is_split_where_somebody_else_is_told_of(clauses: tuple[str, ...]) -> None:
+    said = " ".join(clauses)
+    profile = detect_language(said)
+    assert profile is not None
+    assert profile.without_stops(said) == list(clauses)
