@@ -1,8 +1,9 @@
 """`python -m bench.memory.messy_pairs`: what a second message does to the first, and what a search finds then.
 
 `retired`: the first one's memory is replaced, where it should be and where not; `formed`: both messages made a
-memory. With `--search` a server of its own gets each pair in a namespace, the second message a day after the first:
-is the first result from the message that holds? `--show` prints the pairs that are judged wrongly.
+memory, as in the service by what they mean, too. With `--search` a server of its own gets each pair in a namespace,
+the second message a day after the first: is the first result from the message that holds? `--show` prints the pairs
+that are judged wrongly.
 """
 
 import argparse
@@ -15,10 +16,11 @@ from typing import get_args
 
 from bench.datasets.messy_pairs import MessyPair, PairSet, messy_pairs, pairs_of_file
 from bench.http_connection import HttpConnection
+from bench.memory.formed_memories import formed_memories
 from bench.recall import DATA
 from bench.service_polling import wait_for_zero_lag
 from bench.service_process import Server
-from pipeline.memory.formation.rule_based_extraction import CandidateFact, extract_facts
+from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 _DAYS = (date(2026, 11, 20), date(2026, 11, 21))
@@ -44,26 +46,30 @@ def main() -> None:
 def _print_decisions(sets: dict[str, list[MessyPair]], shown: Sequence[str]) -> None:
     print("| pairs | replaced | both formed | retired | hold | wrongly retired |\n|---|---:|---:|---:|---:|---:|")
     for name, pairs in sets.items():
-        facts = {pair: (_facts(pair.first, 0), _facts(pair.second, 1)) for pair in pairs}
-        retired = {pair for pair, (first, second) in facts.items() if is_retired(first, second)}
+        first, second = (
+            asyncio.run(formed_memories([getattr(pair, said) for pair in pairs], day))
+            for said, day in zip(("first", "second"), _DAYS, strict=True)
+        )
+        memories = dict(zip(pairs, zip(first, second, strict=True), strict=True))
+        retired = {pair for pair, (older, newer) in memories.items() if is_retired(older, newer)}
         updates = [pair for pair in pairs if pair.is_update]
         held = [pair for pair in pairs if not pair.is_update]
-        formed = sum(all(facts[pair]) for pair in updates)
+        formed = sum(all(memories[pair]) for pair in updates)
         counts = (len(updates), formed, len(retired & set(updates)), len(held), len(retired & set(held)))
         print(f"| {name} | {' | '.join(map(str, counts))} |")
         for pair in pairs if name in shown else ():
             if (pair in retired) != pair.is_update:
                 print(f"    {'missed' if pair.is_update else 'WRONG'}: {pair.first} -> {pair.second}")
-                print(f"        {[fact.text for fact in facts[pair][0]]} -> {[fact.text for fact in facts[pair][1]]}")
+                print(f"        {memories[pair][0]} -> {memories[pair][1]}")
 
 
-def _facts(message: str, day: int) -> list[CandidateFact]:
-    return extract_facts(message, _DAYS[day])
-
-
-def is_retired(first: Sequence[CandidateFact], second: Sequence[CandidateFact]) -> bool:
-    """Return whether a fact of the second message ends one of the first."""
-    return any(find_contradiction(new.attributes, old.attributes) is not None for new in second for old in first)
+def is_retired(older: Sequence[str], newer: Sequence[str]) -> bool:
+    """Return whether one of the newer memories ends one of the older."""
+    return any(
+        find_contradiction(comparable_attributes(new), comparable_attributes(old)) is not None
+        for new in newer
+        for old in older
+    )
 
 
 async def _print_searches(server: Server, sets: dict[str, list[MessyPair]]) -> None:

@@ -6,13 +6,14 @@ should be, of the open half only.
 """
 
 import argparse
+import asyncio
 from collections.abc import Iterator
 from datetime import date, timedelta
 from itertools import combinations
 
 from bench.datasets.worlds import PARTS, World, worlds
+from bench.memory.formed_memories import formed_memories
 from bench.memory.messy_pairs import is_retired
-from pipeline.memory.formation.rule_based_extraction import extract_facts
 
 _BEGIN = date(2026, 1, 5)
 _BETWEEN = timedelta(days=7)
@@ -37,12 +38,14 @@ def main() -> None:
 
 def _pairs(world: World) -> Iterator[tuple[bool, bool, str]]:
     """Yield of any two statements whether it is an update, whether it is judged rightly, and both."""
-    facts = [extract_facts(said, _BEGIN + _BETWEEN * at) for at, said in enumerate(world.statements)]
+    memories = [
+        asyncio.run(formed_memories([said], _BEGIN + _BETWEEN * at))[0] for at, said in enumerate(world.statements)
+    ]
     updates = {(older, newer) for _, newer, older in world.replaced}
-    for older, newer in combinations(range(len(facts)), 2):
+    for older, newer in combinations(range(len(memories)), 2):
         is_update = (older, newer) in updates
         said = f"{world.statements[older]} -> {world.statements[newer]}"
-        yield is_update, is_retired(facts[older], facts[newer]) == is_update, said
+        yield is_update, is_retired(memories[older], memories[newer]) == is_update, said
 
 
 if __name__ == "__main__":

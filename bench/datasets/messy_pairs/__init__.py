@@ -32,8 +32,15 @@ PairSet = Literal[
     "months_locked",
     "said_open",
     "said_locked",
+    "weeks_open",
+    "weeks_locked",
+    "notes_open",
+    "notes_locked",
 ]
-"""Eleven sets in two halves, ten of them of many kinds and languages, and two written in minutes after the rules."""
+"""Thirteen sets in two halves, twelve of them of many kinds and languages, and two written in minutes after the rules.
+
+The newer messages of *notes* are of five sentences, of which at most one replaces the older.
+"""
 _ENDING = {"= replaces", "= ends", "= corrects"}
 _SECOND_ANSWERS = "= second answers"
 

@@ -204,14 +204,23 @@ def _with_language(said: SaidSentence, text: str) -> tuple[str, LanguageProfile 
     """Return a sentence and its language, None for English; in doubt it goes on in that of the one before."""
     before = said.discourse.language
     found = detect_language(text, before)
-    is_foreign = is_doubtful(said.text) and is_doubtful(text) and not _ENGLISH.search(text)
-    if found is None and said.context.meaning >= MEMORABLE and is_foreign:
+    if found is None and _is_perhaps_foreign(said, text) and _ACCENTED.search(said.text):
         return text, likeliest_language(text)
     if found is None and before is not None and is_doubtful(said.text, before):
         return normalize_message(said.text, said.context, is_speech=False), before
     if found is None or text.count(" ") > 1:
         said.discourse.language = found
     return text, found
+
+
+def _is_perhaps_foreign(said: SaidSentence, text: str) -> bool:
+    """Return whether a short message that people want kept has hardly a word by which it is English."""
+    is_doubted = is_doubtful(said.text) and is_doubtful(text) and _ENGLISH.search(text) is None
+    return said.context.meaning >= MEMORABLE and is_doubted
+
+
+_ACCENTED = re.compile(r"[^\W\d_A-Za-z]")
+"""A letter that English has not. Without one, a message is kept in its own words only where no fact is read in it."""
 
 
 def _unparsed_facts(said: SaidSentence, text: str, language: LanguageProfile | None) -> list[DetectedFact]:
@@ -237,6 +246,8 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
     facts = _facts_of(doc, said.context, said.discourse, least, is_question=is_question)
     if not facts and not is_question and said.context.is_speech and (own := _IDENTITY.match(text)) is not None:
         facts = [_identity(own, said.context)]
+    if not facts and _is_perhaps_foreign(said, text):
+        facts = _foreign_facts(said, text, likeliest_language(text))
     if not facts and not is_question and said.context.meaning >= SURELY_MEMORABLE and _names_subject(doc):
         return [_record(said)]  # its clause was read as none, or as less than it says
     # A heading has no full stop.

@@ -121,6 +121,17 @@ async def test_questions_that_nothing_was_learned_from_are_told_apart() -> None:
     assert told >= len(questions) * 0.95
 
 
+async def test_a_fact_read_in_an_english_message_is_no_less_for_what_it_means() -> None:
+    texts = ["I'm learning Dutch", "I smoke cigars", "dinner's at seven", "oma woont in Zwolle", "Žiju s Petrem"]
+    assert await memories_of(*texts) == [
+        ["User is learning Dutch"],
+        ["User smokes cigars"],
+        ["Dinner is at seven"],
+        ["User: oma woont in Zwolle"],
+        ["User: Žiju s Petrem"],
+    ]
+
+
 async def test_what_is_of_the_moment_is_no_memory() -> None:
     assert await memories_of(*PASSING) == [[]] * len(PASSING)
 
