@@ -117,8 +117,10 @@ def build_profile_from_ordered(
     today = _day(now_ms)
     chars = max_tokens * CHARS_PER_TOKEN // 2
     is_relevant = _subject_filter([*static, *dynamic], today)
-    static = [fact for fact in static if is_relevant(fact)]
     dynamic = [fact for fact in _current_facts(dynamic, today) if is_relevant(fact)]
+    texts = "\n".join(fact.text for fact in (*static[:AGGREGATION_CANDIDATES], *dynamic[:AGGREGATION_CANDIDATES]))
+    # Who somebody is, `my son Ben`, is said by what is told of them too.
+    static = [fact for fact in static if is_relevant(fact) and f"{fact.text} " not in texts]
     return ProfileSnapshot(
         static=_section_entries(static, chars),
         dynamic=_section_entries(dynamic, chars),

@@ -17,7 +17,9 @@ _JOINED = re.compile(
     re.IGNORECASE,
 )
 _SHOULD = re.compile(r" (?:that )?(?:I|we) (?:should|need to|have to|must|can) .*$", re.IGNORECASE)
-_NOW = r"(?: (?:these days|now|right now|currently|at the moment|by the way|then|at present|usually|again))*$"
+_NOW = (
+    r"(?: (?:these days|now|right now|currently|at the moment|by the way|then|at present|usually|again|of your own))*$"
+)
 _TODAY = re.compile(f"{_NOW}")
 _TASK = re.compile(rf"\b(?:{english_pattern('words_of_tasks')})\b", re.IGNORECASE)
 """What asks for something of the moment."""
@@ -60,6 +62,8 @@ _KIND = re.compile(
 _CALLED = re.compile(
     r"^(?:how|what) (?:should|shall|can|may|do) (?:I|we|people|they|friends) call you\b", re.IGNORECASE
 )
+_OF_FOOD = re.compile(r"\b(?:allerg|diet|food)", re.IGNORECASE)
+"""What somebody is asked for who eats without something, and does not have it: `any dietary needs?`, `no pork`."""
 _JOB = re.compile(
     r"^what (?:do you do(?: for (?:a living|work)| professionally)?|is your (?:job|profession|occupation))" + _NOW,
     re.IGNORECASE,
@@ -176,7 +180,8 @@ def _confirmed(question: re.Match[str], said: str) -> list[str]:
         return [f"I never {verb}"]
     if verb.startswith("have ") and open_end is None and (numbered := _NUMBERED.match(said)) is not None:
         return [f"I have {numbered['count']} {verb.removeprefix('have ')}{said[numbered.end() :]}"]
-    if re.match(r"no \w+", said, re.IGNORECASE) or (verb.startswith("have ") and _SOME.match(said)):
+    is_without = re.match(r"no \w+", said, re.IGNORECASE) and not _OF_FOOD.search(verb)
+    if is_without or (verb.startswith("have ") and _SOME.match(said)):
         return [f"I have {said}"]
     is_told = open_end is not None and not _HEDGED.search(said) and not _ANY_OWN.match(question.string)
     return [f"{begun}{said}"] if is_told else []
@@ -191,7 +196,7 @@ def _of_own(question: str, said: str) -> str | None:
     if _CALLED.match(question):
         return f"Call me {said[:1].upper()}{said[1:]}"
     if (match := _ANY_OWN.match(question)) is not None:
-        is_had = match["had"] is not None and not match["what"].startswith("allerg")
+        is_had = match["had"] is not None and not _OF_FOOD.match(match["what"])
         return f"I have {said}" if is_had else f"My {match['what']}: {said}"
     if _JOB.match(question):
         article = "" if re.match(r"an? ", said) else "an " if said[0].lower() in "aeiou" else "a "

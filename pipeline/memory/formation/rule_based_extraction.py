@@ -267,9 +267,11 @@ def _items(passage: Passage, context: SpeakerContext, discourse: Discourse, mean
             continue
         start, end = passage.span(item.start, item.end)
         tasks = assigned(item.text) if context.is_group else []
-        is_read = bool(tasks) or at in fields or not item.is_labelled
         written = replace(item, title=passage.title).titled if context.is_group else item.titled
         is_kept = not tasks and item.is_kept(meanings.message(item.text), is_minutes=context.is_group)
+        # Elsewhere nothing is resolved, so that an item says no more as a sentence, and less without its title.
+        is_sentence = not item.is_labelled and (discourse.language is None or not is_kept)
+        is_read = bool(tasks) or at in fields or is_sentence
         sentences = [sentence.text for sentence in split_sentences(item.text)] if is_read else []
         if any(sentence.count(" ") < _MIN_SPACES for sentence in sentences) or not is_read:
             sentences = [plain_text(item.text)]
@@ -337,9 +339,16 @@ def _statements(
         yield from ((text, None) for text in separate)
         return
     clauses = _clauses(said, language)
+    if len(clauses) > 1 and clauses[0].count(" ") < _GREETING_WORDS:
+        clauses = clauses[meanings.kept.get(clauses[0], _NO_GREETING) < _NO_GREETING :]
     for clause in clauses:
         meaning = meanings.message(clause) if len(clauses) > 1 else None
         yield from ((text, meaning) for text in with_asides(clause))
+
+
+_GREETING_WORDS = 5
+_NO_GREETING = 1.0
+"""Words, and log-odds that it is to be kept, below which the first clause of a talk tells who speaks: `hi it's me`."""
 
 
 def _clauses(said: str, language: LanguageProfile | None) -> list[str]:

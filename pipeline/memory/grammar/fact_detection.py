@@ -410,7 +410,8 @@ def _agrees(clause: Clause, discourse: Discourse) -> bool:
     is_woman, is_man = words & WOMEN or discourse.pronouns & _SHE, words & MEN or discourse.pronouns & _HE
     if (is_woman and pronouns & _HE) or (is_man and pronouns & _SHE):
         return False
-    return clause.subject.lower_ != "they" or (person is not None and is_plural(person.rpartition(" ")[2].lower()))
+    is_several = person is not None and is_plural(person.rpartition(" ")[2].lower())
+    return is_several if clause.subject.lower_ == "they" else not (is_several and clause.subject.lower_ in _HE | _SHE)
 
 
 _HE = frozenset({"he", "him", "his", "himself"})

@@ -22,7 +22,8 @@ class Sentence:
 _FENCE = re.compile(r"^[ ]{0,3}(```+|~~~+)")
 _SKIPPED = re.compile(
     r"^(?:\s{0,3}#{1,6}\s|\s*\||\s*<[/!a-zA-Z]|(?: {4}|\t)\S|\s*[-=*_]{3,}\s*$|\s*\[[^\]]+\]:\s|"
-    r"\s*[$>]{1,3} |(?:From|Sent|Date|To|Cc|Bcc|Reply-To|Subject):(?:\s|$))"
+    r"\s*[$>]{1,3} |(?:From|Sent|Date|To|Cc|Bcc|Reply-To|Subject|Betreff|Objet|Asunto|"
+    r"Assunto|Oggetto|Onderwerp|Temat|\u00c4mne|Konu) ?:(?:\s|$))"
 )
 _ITEM = re.compile(r"^\s*(?:[-*+\u2022]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _STOP = re.compile(
@@ -31,12 +32,12 @@ _STOP = re.compile(
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|[Mm]rs?|[Mm]s|[Dd]r|[Pp]rof|St|Sr|Jr|vs|etc|esp|e\.g|i\.e|cf|No|Inc|Ltd|Co|Corp|approx|Fig|Jan|Feb|Mar|Apr|"
-    r"Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K|Fr|Hr|Sra|Dra|Mme|kl|godz|hod|med|bzw|ca|[Nn]r|Str|inkl|ul)$|"
+    r"Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K|Fr|Hr|Sra|Dra|Mme|kl|godz|hod|med|bzw|ca|Fa|Fam|[Nn]r|Str|inkl|ul)$|"
     r"(?:^|\b(?:to|at|in|near|from|of|de) )st$"
 )
 _ORDINAL = re.compile(
     r"(?<!\d)\d{1,2}\. ?(?:(?!(?:i'?m?|it'?s?|my|we|so|the|they|s?he|you|and|but|not?|just|now|also|this|that)\b)"
-    r"[^\W\d_A-Z]|Jan|Feb|M[\u00e4a]r|Apr|Ma[ij]|J[u\u00fa][nl]|Aug|Sep|O[kc]t|Nov|De[zc]|\d{1,2}\.(?!\d))"
+    r"[^\W\d_A-Z]|Jan|Feb|M[\u00e4a]r|Apr|Ma[ij]|J[u\u00fa][nl]|Aug|Sep|O[kc]t|Nov|De[zc]|\d{1,2}\.(?!\d)|[A-Z]{2}\b)"
 )
 """A day as many languages write it: `vom 1. bis 15. Dezember`, `15. \u0159\u00edjna`, `den 3. 5.`."""
 _SMALL = re.compile(r"\W*[^\W\d_A-Z]")

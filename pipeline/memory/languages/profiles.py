@@ -219,7 +219,8 @@ class LanguageProfile:
         *before, last = _COMMAS.split(text)
         if words_of_all("tags").fullmatch(last.strip(" ?")):
             return ""  # `pasamos a martes, no?`
-        is_question = self.asks.search(last) is not None or last.rstrip(" ?").count(" ") < _MAX_QUESTION_SPACES
+        is_asked = self.asks.search(last) is not None or self.hedges.search(last) is not None
+        is_question = is_asked or last.rstrip(" ?").count(" ") < _MAX_QUESTION_SPACES
         return _LINKED.sub("", ", ".join(before)) if is_question else ""
 
     def without_question(self, text: str) -> str:
@@ -305,7 +306,7 @@ def is_bare_answer(answer: str, asked: str) -> bool:
     profile = detect_language(f"{asked} {answer}")
     if profile is None:
         return True
-    begin = " ".join(profile.without_opening(answer).split()[: _MIN_TOLD_WORDS - 1])
+    begin = " ".join(_COMMAS.split(profile.without_opening(answer))[0].split()[: _MIN_TOLD_WORDS - 1])
     is_own = any(kind.search(begin) for kind in (profile.own, profile.lasting, profile.home))
     return not is_own and profile.hedges.search(answer) is None
 

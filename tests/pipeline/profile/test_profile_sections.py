@@ -69,6 +69,15 @@ def test_who_somebody_is_precedes_who_their_relatives_are() -> None:
     assert shown_texts(relative, own)[0] == [own.text, relative.text]
 
 
+def test_who_somebody_is_is_left_out_where_more_is_told_of_them() -> None:
+    shown = shown_texts(
+        section_fact("User: mi hija Valentina", static=True),
+        section_fact("User: mi hija Valentina estudia en Lima", static=True),
+        section_fact("User: mi hija Val", static=True),
+    )
+    assert sorted(shown[0]) == ["User: mi hija Val", "User: mi hija Valentina estudia en Lima"]
+
+
 def test_plain_statements_precede_long_ones() -> None:
     static, _ = shown_texts(
         section_fact("Showing what she made is the best thing ever for Ada", 0, static=True),

@@ -49,6 +49,7 @@ def test_a_request_gives_what_it_tells_in_passing(message: str, facts: list[str]
         ("Any fish you don't like?", "no mackerel pls", "User doesn't like mackerel"),
         ("Do you take milk in your coffee?", "yes, with oat milk", "User takes milk in their coffee with oat milk"),
         ("Do you want automatic?", "yes automatic please, I only have an automatic licence", "automatic licence"),
+        ("Do you have any dietary needs?", "no pork", "User's dietary needs are no pork"),
     ],
 )
 def test_an_answer_gives_what_was_asked_for(asked: str, answer: str, fact: str) -> None:

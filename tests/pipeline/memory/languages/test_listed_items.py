@@ -45,6 +45,16 @@ def test_items_are_kept_in_any_language(note: str, memory: str) -> None:
     assert memory in memories(note)
 
 
+def test_an_item_without_a_label_has_its_title_where_nothing_is_resolved() -> None:
+    note = "Meds Oma\nmorgens: Ramipril 5\nPflegegrad 3 seit Aug\nKEIN Ibuprofen!\nPflegedienst kommt 7:30"
+    assert memories(note) == [
+        "User: Meds Oma, morgens: Ramipril 5",
+        "User: Meds Oma, Pflegegrad 3 seit Aug",
+        "User: Meds Oma, KEIN Ibuprofen",
+        "User: Meds Oma, Pflegedienst kommt 7:30",
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -104,6 +104,13 @@ async def test_an_answer_that_says_nothing_by_itself_is_kept_with_the_question_o
     ]
 
 
+async def test_what_tells_who_is_talking_is_no_memory() -> None:
+    said = "hoi met mij even snel ik heb de baan bij de gemeente gekregen per februari en Sem gaat nu naar de crèche"
+    assert await memories_of(said) == [
+        ["User: ik heb de baan bij de gemeente gekregen per februari", "User: Sem gaat nu naar de crèche"]
+    ]
+
+
 async def test_an_answer_to_a_question_of_the_task_is_no_memory() -> None:
     asked = (
         "assistant: Welchen Ton soll der Brief haben?\nuser: freundlich, aber bestimmt",
