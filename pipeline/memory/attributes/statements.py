@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from pipeline.memory.attributes.value_normalization import NUMBERS
 from pipeline.memory.languages.english import english_pattern, english_words, kinds_of_one, state_changes
-from pipeline.memory.languages.profiles import words_of_all
+from pipeline.memory.languages.profiles import detect_language, is_doubtful, words_of_all
 from pipeline.text.analyzer import content_words, terms, words
 from pipeline.text.english_nouns import RELATIVES
 from pipeline.text.english_verbs import BASES, is_finite, is_past, word_set
@@ -344,8 +344,10 @@ def outline(text: str) -> Statement:
     plain = text.replace("\u2019", "'")
     text = as_said_of_user(as_done(_DATE.sub("", plain).strip().rstrip(".!")))
     foreign = _FOREIGN.match(text)
-    if foreign is not None:
+    if foreign is not None and not _is_english(foreign["said"]):
         return _foreign_outline(foreign["speaker"], foreign["said"])
+    if foreign is not None:
+        text = plain = _as_told(foreign["speaker"], foreign["said"])
     found = _english_outline(text)
     is_over = _NOT_LATELY.search(plain) is not None
     is_settled = _SETTLED.search(plain) is not None or _SINCE_DAY.search(plain) is not None
@@ -357,6 +359,27 @@ def outline(text: str) -> Statement:
         is_changed=found.is_changed or is_over or is_settled,
         is_now=found.is_now or is_over or is_settled,
     )
+
+
+def _is_english(said: str) -> bool:
+    return said.isascii() and not is_doubtful(said) and detect_language(said) is None
+
+
+def _as_told(speaker: str, said: str) -> str:
+    """Return what somebody says of themselves in English as a memory tells it.
+
+    >>> _as_told("User", "had to quit my job"), _as_told("User", "my visa ran out"), _as_told("User", "landlord left")
+    ("User had to quit User's job", "User's visa ran out", 'landlord left')
+    """
+    told = _MY.sub(f"{speaker}'s", _I.sub(speaker, said))
+    first = told.partition(" ")[0].lower()
+    return f"{speaker} {told}" if is_past(first) or first in _BEGIN_OWN else told
+
+
+_I = re.compile(r"\b(?:i|we)\b", re.IGNORECASE)
+_MY = re.compile(r"\b(?:my|our)\b", re.IGNORECASE)
+_BEGIN_OWN = word_set("not no back off on in let put cut quit got done")
+"""Words besides past forms before which *I* is left out."""
 
 
 def _english_outline(text: str) -> Statement:

@@ -34,6 +34,7 @@ from pipeline.memory.languages.profiles import (
 from pipeline.memory.languages.short_messages import MEMORABLE, SURELY_MEMORABLE
 from pipeline.text.english_nouns import KIN, MEN, PARENTS, PETS, WOMEN, is_plural
 from pipeline.text.statement_words import named_relatives
+from pipeline.text.succession import tells_of_change, tells_of_plan
 from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
 
 if TYPE_CHECKING:
@@ -250,6 +251,8 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
         facts = _foreign_facts(said, text, likeliest_language(text))
     if not facts and not is_question and said.context.meaning >= SURELY_MEMORABLE and _names_subject(doc):
         return [_record(said)]  # its clause was read as none, or as less than it says
+    if not facts and not is_question and said.context.meaning >= SURELY_MEMORABLE and _tells_news(said.text):
+        return [_in_own_words(said)]
     # A heading has no full stop.
     if not facts and said.context.is_written and said.text.endswith(".") and not find_clauses(doc):
         return [_record(said)] if is_misread_record(doc) else []
@@ -267,7 +270,19 @@ _MIN_RECORD_WORDS = 4
 _NOMINAL = frozenset({"PROPN", "NOUN", "DET", "ADJ", "NUM"})
 _ENGLISH = re.compile(r"\b(?:the|and|with|every|their|his)\b|'s\b", re.IGNORECASE)
 """Words that no other language has."""
+_TO_OTHERS = re.compile(r"\b(?:you|your|yours|u|ur|please|pls)\b", re.IGNORECASE)
 _IN_TALK = frozenset({"i", "me", "my", "mine", "we", "us", "our", "you", "your", "this", "that"})
+
+
+def _tells_news(text: str) -> bool:
+    """Return whether a message says in earnest that something has changed, and asks nobody for anything."""
+    return tells_of_change(text) and not tells_of_plan(text) and _TO_OTHERS.search(text) is None
+
+
+def _in_own_words(said: SaidSentence) -> DetectedFact:
+    """Return a sentence as its speaker's, as it stands."""
+    dates = resolve_dates(said.text.rstrip(_END), said.context.reference_date_for(is_first_person=True))
+    return DetectedFact(f"{said.context.speaker_name}: {dates.text}", is_static(dates.text), dates.date_ranges)
 
 
 def _record(said: SaidSentence) -> DetectedFact:

@@ -9,6 +9,9 @@ from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 ENDED = [
     ("User sings in the church choir", "User quit the choir, too much drama"),
+    ("User has got a gym membership at Fit4Less", "User: let my gym membership run out in June"),
+    ("User: spotkanie jest o 15", "User: przesunęli spotkanie na 17"),
+    ("User: Der Mietvertrag läuft bis Ende Mai", "User: Der Vermieter hat den Mietvertrag verlängert"),
     ("User's car is in the garage", "User got the car back from the garage"),
     ("User: 横浜マラソンに出ます", "User: 膝を痛めたので、横浜マラソンはやめました"),
     ("User: ich fahre ein lastenrad", "User: das lastenrad haben wir verkauft, die kinder brauchen ein auto"),

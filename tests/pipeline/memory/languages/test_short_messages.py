@@ -139,6 +139,11 @@ async def test_a_fact_read_in_an_english_message_is_no_less_for_what_it_means() 
     ]
 
 
+async def test_news_that_no_rule_reads_is_kept_in_the_words_of_its_speaker() -> None:
+    news = "corolla finally went to the scrapyard, got myself a used kia"
+    assert await memories_of(news, f"if the {news}") == [[f"User: {news}"], []]
+
+
 async def test_what_is_of_the_moment_is_no_memory() -> None:
     assert await memories_of(*PASSING) == [[]] * len(PASSING)
 
