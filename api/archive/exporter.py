@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel
 
-from api.commands.namespace_settings import require_namespace
 from api.dependencies.app_state import AppState
 from pipeline.memory.versioning.provenance import provenance_of
 from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow
@@ -43,7 +42,7 @@ async def export_settings(state: AppState) -> AsyncIterator[bytes]:
 
 def export_namespace(state: AppState, namespace_name: str) -> AsyncIterator[bytes]:
     """Yield a namespace and its documents, oldest first; raises NotFoundError before the first line."""
-    return _document_lines(state, require_namespace(state, namespace_name))
+    return _document_lines(state, state.require_namespace(namespace_name))
 
 
 async def _document_lines(state: AppState, row: NamespaceRow) -> AsyncIterator[bytes]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from api.commands.document_submission import delete_documents
-from api.commands.namespace_settings import count_contents, delete_namespace, require_namespace
+from api.commands.namespace_settings import count_contents, delete_namespace
 from api.dependencies.app_state import AppState
 from api.dependencies.service_interfaces import ErasureService
 from api.errors.http_errors import ConflictError, NotFoundError
@@ -18,7 +18,7 @@ async def find_scope(state: AppState, namespace_name: str | None, ids: Sequence[
     """Find the rows to delete: none without a namespace; NotFoundError names missing documents."""
     if namespace_name is None:
         return ErasureScope()
-    namespace = require_namespace(state, namespace_name)
+    namespace = state.require_namespace(namespace_name)
     if ids is None:
         counts = count_contents(state, namespace)
         chunks = sum(state.chunks.count_by_incarnation(namespace.incarnations).values())

@@ -6,7 +6,7 @@ from typing import Literal
 from uuid import uuid4
 
 from api.dependencies.app_state import AppState
-from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError
+from api.errors.http_errors import BadRequestError, ConflictError
 from pipeline.profile.bucket_classifier import effective_buckets
 from pipeline.rows import NamespaceRow, OperationRow
 from schemas.events import NamespaceChanged, OperationRequested, OrganizationChanged, SettingsChanged
@@ -19,14 +19,6 @@ from schemas.topics import OPERATIONS_REQUESTED
 class RemovedCounts:
     documents: int
     memories: int
-
-
-def require_namespace(state: AppState, namespace_name: str) -> NamespaceRow:
-    """Return the namespace; NotFoundError if it does not exist."""
-    row = state.catalog.namespace(namespace_name)
-    if row is None:
-        raise NotFoundError("Namespace not found", f"{namespace_name} has no content yet: add a document to create it.")
-    return row
 
 
 async def get_or_create_namespace(state: AppState, namespace_name: str) -> NamespaceRow:
@@ -54,7 +46,7 @@ async def get_or_create_namespace(state: AppState, namespace_name: str) -> Names
 async def set_supporting_context(state: AppState, namespace_name: str, supporting_context: str | None) -> NamespaceRow:
     async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
         row = replace(
-            require_namespace(state, namespace_name),
+            state.require_namespace(namespace_name),
             supporting_context=supporting_context,
             updated_at=state.clock.now(),
         )
@@ -65,7 +57,7 @@ async def set_supporting_context(state: AppState, namespace_name: str, supportin
 async def set_recall_log(state: AppState, namespace_name: str, *, enabled: bool) -> NamespaceRow:
     """Begin or end to record the reads of a namespace."""
     async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
-        row = replace(require_namespace(state, namespace_name), recall_log=enabled, updated_at=state.clock.now())
+        row = replace(state.require_namespace(namespace_name), recall_log=enabled, updated_at=state.clock.now())
         await _publish_namespace(state, row)
         return row
 
@@ -73,7 +65,7 @@ async def set_recall_log(state: AppState, namespace_name: str, *, enabled: bool)
 async def delete_namespace(state: AppState, namespace_name: str) -> RemovedCounts:
     """Delete the namespace at once; its rows are purged in the background."""
     async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
-        row = require_namespace(state, namespace_name)
+        row = state.require_namespace(namespace_name)
         counts = count_contents(state, row)
         deleted = replace(
             row,
@@ -100,7 +92,7 @@ async def request_move(state: AppState, namespace_name: str, target: str) -> str
     """Request a move of the content to another namespace; return the operation's id."""
     if target == namespace_name:
         raise BadRequestError("A namespace can't be moved to itself", f"moveTo: {target}")
-    return await _request_operation(state, "move", require_namespace(state, namespace_name), target)
+    return await _request_operation(state, "move", state.require_namespace(namespace_name), target)
 
 
 async def _request_operation(
@@ -127,7 +119,7 @@ async def _request_operation(
 async def set_buckets(state: AppState, namespace_name: str, buckets: Mapping[str, str]) -> dict[str, str]:
     """Add or redefine buckets of a namespace; return the effective buckets."""
     async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
-        row = require_namespace(state, namespace_name)
+        row = state.require_namespace(namespace_name)
         _reject_organization_buckets(state, buckets)
         merged = {**row.buckets, **buckets}
         if len(merged | state.catalog.organization().buckets) > MAX_BUCKETS:
@@ -140,7 +132,7 @@ async def set_buckets(state: AppState, namespace_name: str, buckets: Mapping[str
 async def delete_buckets(state: AppState, namespace_name: str, buckets: list[str]) -> dict[str, str]:
     """Remove buckets of a namespace, ignoring unknown names; return the effective buckets."""
     async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
-        row = require_namespace(state, namespace_name)
+        row = state.require_namespace(namespace_name)
         _reject_organization_buckets(state, dict.fromkeys(buckets, ""))
         kept = {bucket: description for bucket, description in row.buckets.items() if bucket not in buckets}
         if kept != row.buckets:

@@ -17,7 +17,7 @@ from pipeline.health import HealthService
 from pipeline.memory.versioning.memory_repository import MemoryRepository
 from pipeline.parsing.pdf_pages.page_renderer import PageRenderer
 from pipeline.ports import Blobs, Clock, Publisher, Submissions
-from pipeline.rows import DocumentRow, MemoryRow, OperationRow
+from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, OperationRow
 from pipeline.runtime.metrics import Metrics
 from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.store import (
@@ -89,6 +89,12 @@ class AppState:
         incarnations = self.incarnations_of(namespace)
         found = await self.memories_by_id(ids) if incarnations else {}
         return {id_: row for id_, row in found.items() if row.incarnation in incarnations}
+
+    def require_namespace(self, namespace: str) -> NamespaceRow:
+        row = self.catalog.namespace(namespace)
+        if row is None:
+            raise NotFoundError("Namespace not found", f"{namespace} has no content yet: add a document to create it.")
+        return row
 
     async def require_document(self, namespace: str, id_: str) -> DocumentRow:
         row = (await self.find_documents(namespace, [id_])).get(id_)

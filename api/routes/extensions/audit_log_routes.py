@@ -53,7 +53,7 @@ async def list_recalls(access: AdminAccess, limit: Limit = 100, before: BeforePl
     A page may be short, or empty, and still have `before`: only so much of the log is read for one.
     """
     recalls = access.state.policies.recalls
-    row = namespace_settings.require_namespace(access.state, access.namespace)
+    row = access.state.require_namespace(access.namespace)
     entries, left = await recalls.newest(row.incarnations, limit, None if before is None else decode_place(before))
     shown = [
         bodies.RecallEntry(

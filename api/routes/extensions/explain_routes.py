@@ -9,13 +9,12 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime
 from starlette.responses import Response, StreamingResponse
 
-from api.dependencies.authentication import NamespaceAccess, ReadAccess
+from api.dependencies.authentication import ReadAccess
 from api.dependencies.path_and_query_parameters import DocumentPath, PageLimit, PageNumber, ResourcePath
 from api.errors.http_errors import NotFoundError
 from api.reads import filtered_memories, memory_graph
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.errors import RejectedError
-from pipeline.rows import NamespaceRow
 from schemas.http.extensions import explain_bodies as bodies
 from schemas.http.extensions.graph_bodies import GraphResponse
 from schemas.limits import MAX_DOCUMENT_ID_LENGTH
@@ -61,13 +60,13 @@ async def profile(access: ReadAccess, body: bodies.ExplainProfileBody | None = N
 @router.get("/documents/{id:path}", responses=_ITEM_ERRORS, response_model_exclude_unset=True)
 async def document(access: ReadAccess, id: DocumentPath) -> bodies.ExplainedDocument:
     """Explain how a document was processed."""
-    return await access.state.queries.provenance.document(_require_namespace(access), id)
+    return await access.state.queries.provenance.document(access.state.require_namespace(access.namespace), id)
 
 
 @router.get("/originals/{id:path}", response_class=Response, responses=_ITEM_ERRORS)
 async def original(access: ReadAccess, id: DocumentPath) -> Response:
     """Return the file that a document was uploaded as, to be saved: never shown by the browser itself."""
-    _require_namespace(access)
+    access.state.require_namespace(access.namespace)
     row = (await access.state.find_documents(access.namespace, [id])).get(id)
     if row is None or row.upload is None:
         raise NotFoundError(
@@ -89,7 +88,7 @@ async def original(access: ReadAccess, id: DocumentPath) -> Response:
 @router.get("/chunks/{id:path}", responses=_ITEM_ERRORS, response_model_exclude_unset=True)
 async def chunk(access: ReadAccess, id: ResourcePath) -> bodies.ExplainedChunk:
     """Explain a chunk: its span in the document and its events."""
-    return await access.state.queries.provenance.chunk(_require_namespace(access), id)
+    return await access.state.queries.provenance.chunk(access.state.require_namespace(access.namespace), id)
 
 
 @router.get("/memories", response_model_exclude_unset=True)
@@ -113,7 +112,7 @@ async def memories(  # noqa: PLR0917 - each is a condition of the list
 @router.get("/memories/{id:path}", responses=_ITEM_ERRORS, response_model_exclude_unset=True)
 async def memory(access: ReadAccess, id: ResourcePath) -> bodies.ExplainedMemory:
     """Explain a memory: its supporting statements and its relations."""
-    return await access.state.queries.provenance.memory(_require_namespace(access), id)
+    return await access.state.queries.provenance.memory(access.state.require_namespace(access.namespace), id)
 
 
 @router.get("/graph")
@@ -127,10 +126,3 @@ async def _joined(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncIter
         yield first
         async for part in parts:
             yield part
-
-
-def _require_namespace(access: NamespaceAccess) -> NamespaceRow:
-    namespace = access.state.catalog.namespace(access.namespace)
-    if namespace is None:
-        raise NotFoundError("Namespace not found", f"There is no namespace {access.namespace}.")
-    return namespace

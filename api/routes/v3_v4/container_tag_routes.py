@@ -29,7 +29,7 @@ async def merge(caller: MoveKey, body: bodies.MergeBody) -> bodies.MergeQueued:
     for tag in (*sources, body.target_container_tag):
         open_container(caller, tag)
     for tag in sources:
-        namespace_settings.require_namespace(caller.state, tag)
+        caller.state.require_namespace(tag)
     operations = [
         await namespace_settings.request_move(caller.state, tag, body.target_container_tag) for tag in sources
     ]
@@ -59,7 +59,7 @@ async def get_merge(caller: ReadKey, id: Annotated[str, Path(max_length=10_000)]
 @router.get("/{namespace}")
 async def get(access: ReadAccess) -> bodies.ContainerTagResponse:
     """Return a container's settings."""
-    return _container_tag(access, namespace_settings.require_namespace(access.state, access.namespace))
+    return _container_tag(access, access.state.require_namespace(access.namespace))
 
 
 @router.patch("/{namespace}")
@@ -69,7 +69,7 @@ async def update(access: WriteAccess, body: bodies.UpdateContainerTagBody) -> bo
         raise NotImplementedHereError(
             "A container has no other name and no paths here", "Leave name and memoryFilesystemPaths out."
         )
-    row = namespace_settings.require_namespace(access.state, access.namespace)
+    row = access.state.require_namespace(access.namespace)
     if body.entity_context is not None:
         row = await namespace_settings.set_supporting_context(
             access.state, access.namespace, body.entity_context or None

@@ -58,7 +58,7 @@ async def _namespace_page(
 @router.get("/ns/{namespace}", responses=_ITEM_ERRORS)
 async def get(access: authentication.ReadAccess) -> bodies.NamespaceDetails:
     """Return a namespace's settings."""
-    return resource_presenter.namespace_response(namespace_settings.require_namespace(access.state, access.namespace))
+    return resource_presenter.namespace_response(access.state.require_namespace(access.namespace))
 
 
 @router.patch("/ns/{namespace}", responses=_ITEM_ERRORS)
