@@ -34,11 +34,11 @@ from pipeline.rows import ChunkColumns, MemoryColumns
 
 _TOGETHER = 8
 """Pairs in a namespace, so that a question meets statements about something else as well."""
-_MAIN_DIRECTIONS = 150
+_MAIN_DIRECTIONS = 100
 """Directions in which the statements differ most, on which meanings are weighed."""
 _MEANING_SCALE = 0.6
 """How large a main direction's part is beside the other marks: the smaller, the less is learned from meanings."""
-_RIDGE = 30.0
+_RIDGE = 60.0
 _OBJECTIONS = 8
 """Number of `objections`."""
 _LARGE_SET_POWER = 0.25

@@ -71,19 +71,19 @@ class MeaningWeights:
 
 
 AMONG_FEW = MeaningWeights(
-    bias=-0.70,
+    bias=-0.53,
     meaning=1.0,
-    plain_marks=(5.34, -4.14, 4.29, 0.90, 0.40, -0.40, 0.62, -0.78, -1.22, 1.70, 1.61),
-    objections=(-2.29, -1.67, -0.79, -2.20, -1.51, -1.82, -0.92, -1.11),
-    least=0.0,
-    sure=0.75,
+    plain_marks=(4.77, -3.80, 4.62, 0.89, 0.16, -0.30, 0.59, -0.70, -1.22, 1.40, 1.54),
+    objections=(-2.25, -2.85, -0.65, -2.33, -2.20, -1.92, -0.90, -1.11),
+    least=-0.25,
+    sure=1.0,
 )
 """Learned by `python -m bench.statement_meanings`, which prints them."""
 AMONG_MANY = MeaningWeights(
-    bias=-1.82,
-    meaning=0.48,
-    plain_marks=(6.43, -7.63, 5.84, 1.19, 2.03, -0.33, 0.43, -1.04, -1.14, 0.36, 0.43),
-    objections=(-0.99, -5.32, -0.06, -1.78, -1.35, -0.72, -1.37, -1.30),
+    bias=-1.63,
+    meaning=0.52,
+    plain_marks=(6.86, -7.99, 4.80, 1.28, 2.11, -0.25, 0.34, -1.12, -0.85, 0.42, 0.27),
+    objections=(-1.71, -5.44, 0.0, -1.75, -1.60, -1.54, -1.46, -1.15),
     least=0.5,
     sure=2.5,
 )
