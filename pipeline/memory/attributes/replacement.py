@@ -235,12 +235,14 @@ def _foreign_features(new: Statement, old: Statement) -> list[str]:
     is_move = "moved" in new.kinds
     is_dwelling = "before_places" in new.kinds & old.kinds and not (new.places or old.places) and new.is_changed
     # `wohne jetzt in einer Wohnung` after `wohne in einer WG`
+    # Not Max's home after the user's.
+    is_of_both = new.subject == old.subject or (new.subject <= old.words and old.subject <= new.words)
     is_elsewhere = not new.places <= old.names or ((is_move or is_dwelling) and not new.words <= old.words)
     counted = (
         ("foreign: a name of both ended", bool(ended & old.names)),
         ("foreign: a word of both ended", bool(ended)),
-        ("foreign: homes", new.is_home and old.is_home and "moved" not in old.kinds and is_elsewhere),
-        ("foreign: jobs", "new_job" in new.kinds and old.is_job and "new_job" not in old.kinds),
+        ("foreign: homes", is_of_both and new.is_home and old.is_home and "moved" not in old.kinds and is_elsewhere),
+        ("foreign: jobs", is_of_both and "new_job" in new.kinds and old.is_job and "new_job" not in old.kinds),
         ("foreign: a word of both altered", any(phrase.head in shared for phrase in new.altered)),
         ("foreign: a word of both corrected", "corrects" in new.kinds and bool(shared)),
         (

@@ -212,7 +212,8 @@ class Statement:
     `altered`: what it says has been changed; `begun`: what it says has begun. `state`: the passing states that it
     tells of, such as pregnancy or a place in hospital; `passed_state`: those that it says are over. `one_of`: things of
     a kind of which one holds at a time, with the kind and a number. `kinds`: what the words of another language say of
-    change, `ended_words` the stems beside those for an end, and `places` the names that follow their prepositions.
+    change, `ended_words` the stems beside those for an end, and `places` the names that follow their prepositions;
+    `subject` is whom or what a sentence of another language begins with, if it is in the third person.
     """
 
     holder: str
@@ -222,6 +223,7 @@ class Statement:
     words: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     places: frozenset[str] = frozenset()
+    subject: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
     ended_words: frozenset[str] = frozenset()
     figures: tuple[tuple[str, str], ...] = ()
@@ -458,6 +460,7 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
             for name in _place_pattern().findall(said)
             for stemmed in (*_foreign_stems(name), *(name.lower(),) * (len(name) == _SHORT_NAME_CHARS))
         ),
+        subject=_foreign_subject(said),
         figures=tuple(_foreign_figures(said)),
         is_changed=not found.isdisjoint(_FOREIGN_CHANGES) or has_change_word(said),
         is_denied="denied" in found,
@@ -469,6 +472,36 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
         state=frozenset({"pregnant"} if is_own and words_of_all("expecting").search(said) else ()),
         passed_state=frozenset({"pregnant"} if is_own and told and words_of_all("born").search(said) else ()),
         kinds=frozenset(found),
+    )
+
+
+def _foreign_subject(said: str) -> frozenset[str]:
+    """Return the stems of a name, or a noun with an article, that a sentence without the first person begins with.
+
+    >>> _foreign_subject("der Max ist ausgezogen"), _foreign_subject("Luca si è trasferito")
+    (frozenset({'max'}), frozenset({'luca'}))
+    >>> _foreign_subject("Endlich bin ich umgezogen"), _foreign_subject("nun har jag flyttat")
+    (frozenset(), frozenset())
+    """
+    match = _subject_pattern().match(said)
+    if match is None or not (match["article"] or match["name"][0].isupper()) or says_time(match["name"]):
+        return frozenset()
+    named = content_words(words(match["name"]))
+    return (
+        frozenset()
+        if words_of_all("own").search(said)
+        else frozenset(_foreign_stems(match["name"])) or frozenset(named)
+    )
+
+
+@cache
+def _subject_pattern() -> re.Pattern[str]:
+    """Return the pattern of a subject before a verb in the third person, or before that of a move after an article."""
+    verb = rf"(?:{words_of_all('after_name').pattern}|(?:is|zog)\b|(?(article){words_of_all('moved').pattern}|(?!)))"
+    # `a gente` is Portuguese for `we`.
+    articles = "der|die|das|de|het|o|a|os|as|il|lo|la|el|le"
+    return re.compile(
+        rf"(?P<article>(?:{articles}) )?(?P<name>(?!gente )[^\W\d_]{{3,}}) (?:s[ie] |s'|zich )?{verb}", re.IGNORECASE
     )
 
 

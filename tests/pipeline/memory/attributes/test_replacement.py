@@ -186,6 +186,23 @@ def test_what_still_holds_is_not_replaced(older: str, newer: str) -> None:
     assert not replaces(newer, older)
 
 
+@pytest.mark.parametrize(
+    ("home", "of_another", "of_the_user"),
+    [
+        ("Ich wohne in Fulda", "der Max ist ausgezogen", "Endlich umgezogen nach Bonn"),
+        ("J'habite à Lyon", "Max a déménagé", "J'ai déménagé à Nantes"),
+        ("Vivo a Torino", "Luca si è trasferito", "Mi sono trasferito a Roma"),
+        ("Moro no Porto", "o Rui mudou-se para Braga", "a gente mudou pra Braga"),
+        ("Ik woon in Utrecht", "Max is verhuisd", "ik ben verhuisd naar Breda"),
+        ("Bor i Lund", "Karin har flyttat till Malmö", "Äntligen har jag flyttat till Malmö"),
+        ("Max wohnt in Bonn", "Ich bin nach Fulda gezogen", "Max ist nach Fulda gezogen"),
+    ],
+)
+def test_a_home_is_replaced_by_a_move_of_who_lives_there_only(home: str, of_another: str, of_the_user: str) -> None:
+    assert not replaces(f"User: {of_another}", f"User: {home}")
+    assert replaces(f"User: {of_the_user}", f"User: {home}")
+
+
 @pytest.mark.parametrize(("older", "newer"), ENDED)
 def test_what_has_ended_does_not_end_its_end(older: str, newer: str) -> None:
     assert not replaces(older, newer)
