@@ -42,12 +42,13 @@ class QueryVariant:
 
 @dataclass(frozen=True, slots=True)
 class QueryVariantBuilder:
-    """Builds variants of a query in a namespace. `today`: the day from which "last week" counts."""
+    """Builds variants of a query in a namespace of this name. `today`: the day from which "last week" counts."""
 
     index: NamespaceIndex
     embedder: Embedder
     request: SearchRequest
     today: date
+    namespace: str = ""
 
     async def build_all(self, query: str) -> list[QueryVariant]:
         """The variant of the whole query, then those of its parts."""
@@ -66,6 +67,7 @@ class QueryVariantBuilder:
             today=today,
             words_suffice=True,
             embedder_deadline=embedder_deadline,
+            namespace=self.namespace,
         )
         question = await analyze(text)
         right = await correct_spelling(self.index, text, question, self.request)

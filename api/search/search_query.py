@@ -32,6 +32,7 @@ from pipeline.text.page_breaks import PAGED_TYPES, page_metadata
 from schemas.base import format_timestamp
 from schemas.http.v5 import search_bodies as bodies
 from schemas.http.v5.memory_bodies import DocumentRef, DocumentRefSystem, RelatedMemory, RelatedSystem
+from schemas.ids import first_namespace
 from schemas.limits import MAX_FORGET_IDS
 
 RERANK_DEPTH = 50
@@ -161,10 +162,11 @@ def _to_search_request(body: bodies.SearchBody) -> SearchRequest:
 async def _query_variants(
     index: NamespaceIndex, models: SearchModels, body: bodies.SearchBody, request: SearchRequest, context: SearchContext
 ) -> list[QueryVariant]:
-    query = body.query[:MAX_QUERY_CHARS]
+    query, namespace = body.query[:MAX_QUERY_CHARS], first_namespace(context.incarnation)
     if not body.rewrite_query or len(query) > MAX_REWRITTEN_QUERY_CHARS:
-        return [QueryVariant(query, await analyze_query(index, models.embedder, query, words_suffice=True))]
-    rewriting = QueryVariantBuilder(index, models.embedder, request, context.today)
+        analyzed = await analyze_query(index, models.embedder, query, words_suffice=True, namespace=namespace)
+        return [QueryVariant(query, analyzed)]
+    rewriting = QueryVariantBuilder(index, models.embedder, request, context.today, namespace)
     if models.rewriter is None:
         return await rewriting.build_all(query)
     # The rules need no model, and the model does not wait for them.

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
@@ -30,6 +31,7 @@ EMBEDDER_TIMEOUT_SECONDS = 5.0
 """Time after which a query goes on without its vector, where words may do."""
 NO_EMBEDDER = "none"
 """Name of the embedder whose calibration ranks by words alone."""
+_WORD = re.compile(r"[^\W\d_]+")
 _cached_spelling_forms = lru_cache(maxsize=256)(spelling_forms)
 """Some 500 spellings of each word, hashed once for a question that is asked again."""
 log = logging.getLogger(__name__)
@@ -44,19 +46,20 @@ async def analyze_query(
     words_suffice: bool = False,
     embedder_deadline: float | None = None,
     keeps_names: bool = False,
+    namespace: str = "",
 ) -> AnalyzedQuery:
     """Analyze a query against the current rows of a namespace.
 
     `today`: the day from which "last week" counts; None: only times with a year are resolved. `words_suffice`:
     while the embedder is away, rank by words alone, as without an embedder; until `embedder_deadline` (the event
     loop's time) where several analyses of a search share it. `keeps_names`: what is meant of one speaker is not meant
-    of another, as where memories are deleted.
+    of another, as where memories are deleted. `namespace`: its name, which may be that of whom its rows are about.
     """
     query_text = query_text[:MAX_QUERY_CHARS]
     forms = query_term_forms(query_text)[:MAX_QUERY_TERMS]
     statistics = await index.collect_statistics(dict.fromkeys(term for group in forms for term in group))
     corrections = await _spelling_corrections(index, query_text, forms, statistics)
-    unknown_names = tuple(_unknown_names(query_text, statistics.row_frequencies)) if not corrections else ()
+    unknown_names = () if corrections else tuple(_unknown_names(query_text, statistics.row_frequencies, namespace))
     asked = asked_by_name(query_text, index.introduced_names(statistics.row_frequencies))
     statistics.choose_forms(forms, corrections)
     if asked is not None:
@@ -90,11 +93,17 @@ async def analyze_query(
     )
 
 
-def _unknown_names(query_text: str, row_frequencies: Mapping[int, int]) -> Iterator[str]:
-    """Yield the folded names in a query that no row has in any form."""
+def _unknown_names(query_text: str, row_frequencies: Mapping[int, int], namespace: str) -> Iterator[str]:
+    """Yield the folded names in a query that no row has in any form, and the namespace's own name neither.
+
+    >>> question = "Where does Ada live?"
+    >>> list(_unknown_names(question, {}, "user-ada")), list(_unknown_names(question, {}, "user-7"))
+    ([], ['ada'])
+    """
+    holders = _WORD.findall(fold(namespace))
     for name in capitalized_names(query_text):
         terms = [term for form in query_term_forms(name) for term in form]
-        if terms and not any(row_frequencies.get(term) for term in terms):
+        if terms and fold(name) not in holders and not any(row_frequencies.get(term) for term in terms):
             yield fold(name)
 
 
