@@ -99,7 +99,7 @@ async def test_while_it_is_away_a_document_dreams_and_says_why_and_then_gets_its
     tmp_path: Path, mode: str
 ) -> None:
     double = ChatEndpointDouble()
-    double.fail(error_answer(503, "overloaded"), times=2)
+    double.fail(error_answer(503, "overloaded"), times=1_000)  # until it is back, below
     async with service_with_model(tmp_path, double) as service:
         await service.add_document("home", "Ada sails.", id="a", dreaming=mode)
 
@@ -112,11 +112,12 @@ async def test_while_it_is_away_a_document_dreams_and_says_why_and_then_gets_its
         read = await service.read_document("home", "a")
         assert read["system"]["dreamingStatus"] == "dreaming"
         assert [result["chunk"] for result in await service.search("home", "sails") if "chunk" in result]
+        double.faults.clear()
         await service.wait_idle()
         read = await service.read_document("home", "a")
         assert (read["system"]["dreamingStatus"], len(read["memories"])) == ("done", 1)
         assert await pending_documents(service) == []
-    assert len(double.calls) == 3
+    assert len(double.calls) >= 2
 
 
 async def test_while_it_hangs_the_rules_fill_in_and_it_is_asked_again(tmp_path: Path) -> None:
