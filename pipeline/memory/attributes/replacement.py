@@ -234,9 +234,9 @@ def _foreign_features(new: Statement, old: Statement) -> list[str]:
     ended = {word for word in new.ended_words & old.words if len(word) >= _TYPE_DIGITS or not word.isdigit()}
     is_move = "moved" in new.kinds
     is_dwelling = "before_places" in new.kinds & old.kinds and not (new.places or old.places) and new.is_changed
-    # `wohne jetzt in einer Wohnung` after `wohne in einer WG`
     # Not Max's home after the user's.
     is_of_both = new.subject == old.subject or (new.subject <= old.words and old.subject <= new.words)
+    # `wohne jetzt in einer Wohnung` after `wohne in einer WG`
     is_elsewhere = not new.places <= old.names or ((is_move or is_dwelling) and not new.words <= old.words)
     counted = (
         ("foreign: a name of both ended", bool(ended & old.names)),

@@ -484,25 +484,21 @@ def _foreign_subject(said: str) -> frozenset[str]:
     (frozenset(), frozenset())
     """
     match = _subject_pattern().match(said)
-    if match is None or not (match["article"] or match["name"][0].isupper()) or says_time(match["name"]):
+    if match is None or words_of_all("own").search(said):
         return frozenset()
-    named = content_words(words(match["name"]))
-    return (
-        frozenset()
-        if words_of_all("own").search(said)
-        else frozenset(_foreign_stems(match["name"])) or frozenset(named)
-    )
+    name = match["name"]
+    if not (match["article"] or name[0].isupper()) or says_time(name):
+        return frozenset()
+    return frozenset(_foreign_stems(name)) or frozenset(content_words(words(name)))  # short names have no stems
 
 
 @cache
 def _subject_pattern() -> re.Pattern[str]:
     """Return the pattern of a subject before a verb in the third person, or before that of a move after an article."""
     verb = rf"(?:{words_of_all('after_name').pattern}|(?:is|zog)\b|(?(article){words_of_all('moved').pattern}|(?!)))"
-    # `a gente` is Portuguese for `we`.
     articles = "der|die|das|de|het|o|a|os|as|il|lo|la|el|le"
-    return re.compile(
-        rf"(?P<article>(?:{articles}) )?(?P<name>(?!gente )[^\W\d_]{{3,}}) (?:s[ie] |s'|zich )?{verb}", re.IGNORECASE
-    )
+    name = r"(?!gente )[^\W\d_]{3,}"  # `a gente` is Portuguese for `we`
+    return re.compile(rf"(?P<article>(?:{articles}) )?(?P<name>{name}) (?:s[ie] |s'|zich )?{verb}", re.IGNORECASE)
 
 
 def _ended_part(said: str) -> str:
