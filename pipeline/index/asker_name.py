@@ -25,7 +25,7 @@ _CAPITALIZED = r"(?-i:[A-ZÀ-ÖØ-ÞĄ-ŽΑ-ΩА-ЯЁЄІЇҐ])[\w'\u2019-]*"
 _OTHER_LANGUAGES = re.compile(
     r"User: (?:ich hei(?:ß|ss)e|mein name ist|je m'appelle|mon (?:nom|prénom) est|me llamo|mi nombre es|mi chiamo|"
     r"il mio nome è|me chamo|chamo-me|(?:o )?meu nome é|ik heet|mijn naam is|mam na imię|nazywam się|jmenuji se|"
-    r"jag heter|mitt namn är|меня зовут|моё имя|мене звати|με λένε|(?:benim )?ad\u0131m|اسمي|मेरा नाम|שמי|קוראים לי|"
+    r"jag heter|mitt namn är|ik ben|je suis|moi c'est|(?:yo )?soy|(?:eu )?sou [ao]|(?:io )?sono|jag är|jestem|jsem|меня зовут|моё имя|мене звати|με λένε|(?:benim )?ad\u0131m|اسمي|मेरा नाम|שמי|קוראים לי|"
     r"tên tôi là|tôi tên là|我叫|我的名字[是叫]|私の名前は|(?:ผม|ฉัน)ชื่อ|(?:제|내) 이름은) *"
     rf"(?P<name>{_CAPITALIZED}(?: {_CAPITALIZED}){{0,2}}|"
     r"[\u0590-\u097f]+|[\u4e00-\u9fff]{2,3}|[\u30a0-\u30ff]{2,8}|[\uac00-\ud7af]{2,3}(?=[이입예]))",
@@ -115,12 +115,18 @@ def _without_name(question: str, name: str, *, in_any_case: bool) -> AskedByName
     name_words = tuple(words(found.group().removesuffix("'s").removesuffix("\u2019s")))
     if not unspaced and (is_other or set(content_words(words(question))) <= set(name_words)):
         return None
-    instead = _pronoun_in(question) if unspaced else _OWNER if found["owner"] else _PRONOUN
+    instead = own_word(question if unspaced else "", is_owner=not unspaced and found["owner"] is not None)
     return AskedByName(f"{question[: found.start()]}{instead}{question[found.end() :]}", name_words)
 
 
-def _pronoun_in(question: str) -> str:
-    """The pronoun of a language without spaces; Korean and Thai questions are asked as English ones are."""
-    if _KANA.search(question):
-        return "私"
-    return "我" if _IDEOGRAPH.search(question) else _PRONOUN
+def own_word(named: str, *, is_owner: bool) -> str:
+    """Return the word by which askers name themselves, in a language of the script in which others name them.
+
+    >>> own_word("Alice", is_owner=True), own_word("田中", is_owner=False)
+    ('my', '我')
+    """
+    if _KANA.search(named):
+        return "私の" if is_owner else "私"
+    if _IDEOGRAPH.search(named):
+        return "我的" if is_owner else "我"
+    return _OWNER if is_owner else _PRONOUN

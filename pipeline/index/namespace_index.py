@@ -104,6 +104,11 @@ class NamespaceIndex:
         """Names with one of these terms that memories say to be the user's own; looked for as they are asked for."""
         return introduced_names(self.memories.snapshot(), terms)
 
+    @property
+    def remembers_user(self) -> bool:
+        """Whether a memory tells of the user who wrote the texts."""
+        return any(view.segment.columns.in_profile.any() for view in self.memories.snapshot())
+
     def speaker_names(self, row_frequencies: Mapping[int, int]) -> Iterator[str]:
         """Names of those who speak in passages with the common ones of these terms; given are their numbers of rows."""
         least = COMMON_TERM_ROW_SHARE * len(self)

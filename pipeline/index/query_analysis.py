@@ -12,6 +12,7 @@ import numpy as np
 from pipeline.errors import RetryableError
 from pipeline.index.asker_name import asked_by_name, asked_of_speakers
 from pipeline.index.namespace_index import NamespaceIndex
+from pipeline.index.question_perspective import asked_about_user
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.calibration import calibration_for
 from pipeline.index.ranking.collection_statistics import CollectionStatistics
@@ -61,6 +62,8 @@ async def analyze_query(
     corrections = await _spelling_corrections(index, query_text, forms, statistics)
     unknown_names = () if corrections else tuple(_unknown_names(query_text, statistics.row_frequencies, namespace))
     asked = asked_by_name(query_text, index.introduced_names(statistics.row_frequencies))
+    if asked is None and index.remembers_user:
+        asked = asked_about_user(query_text, reads_pronouns=not keeps_names)
     statistics.choose_forms(forms, corrections)
     if asked is not None:
         query_text = asked.text

@@ -125,9 +125,17 @@ def asks_about_asker(question: str) -> bool:
     >>> asks_about_asker("What is my job?"), asks_about_asker("What is my sister's job?")
     (True, False)
     """
+    return names_asker(question) and _pattern("relatives").search(_spaced(question)) is None
+
+
+def names_asker(question: str) -> bool:
+    """Return whether a question has a word for who asks it, or for what is theirs.
+
+    >>> names_asker("What is my sister's job?"), names_asker("Who is the mayor?")
+    (True, False)
+    """
     spaced = _spaced(question)
-    named = any(_pattern(words).search(spaced) for words in ("asker", "owned"))
-    return named and _pattern("relatives").search(spaced) is None
+    return any(_pattern(words).search(spaced) for words in ("asker", "owned"))
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

@@ -1,0 +1,57 @@
+"""Questions that an application or an agent asks about the user: "What is the user's job?", "Where does she live?".
+
+A user's memories and messages say "I", so such a question means there what the user asks by "What is my job?".
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+from pipeline import text
+from pipeline.index.asker_name import AskedByName, own_word
+from pipeline.text.analyzer import words
+from pipeline.text.statement_words import capitalized_names, names_asker
+
+_LISTS = Path(text.__file__).parent / "word_lists"
+_BEFORE_NOUN = r"^user(?= \w)"
+"""In keywords: `user phone number`."""
+_OWNER_ENDING = re.compile("['\u2019]s\\b")
+
+
+def asked_about_user(question: str, *, reads_pronouns: bool) -> AskedByName | None:
+    """Return a question about the user as they would ask it themselves; None where it names no user.
+
+    `reads_pronouns`: take *she* and *his* for the user where the question has no name that they could stand for.
+
+    >>> asked_about_user("What is the user's favorite food?", reads_pronouns=False).text
+    'What is my favorite food?'
+    >>> asked_about_user("Where does she live?", reads_pronouns=True).text
+    'Where does I live?'
+    >>> asked_about_user("Where does she live?", reads_pronouns=False)
+    """
+    stands_for_user = reads_pronouns and not names_asker(question) and not capitalized_names(question)
+    for name in ("user", "third_person")[: 1 + stands_for_user]:
+        replaced = [found.group() for found in _pattern(name).finditer(question)]
+        if replaced:
+            asked = _pattern(name).sub(_in_first_person, question)
+            return AskedByName(asked, tuple(words(_OWNER_ENDING.sub("", " ".join(replaced)))))
+    return None
+
+
+def _in_first_person(found: re.Match[str]) -> str:
+    return own_word(found.group(), is_owner=found["owner"] is not None)
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    subjects, owners = (_LISTS / f"{name}.txt").read_text("utf-8").split("\n\n")
+    return re.compile(f"(?P<owner>{_BEFORE_NOUN}|{_any_of(owners)})|{_any_of(subjects)}", re.IGNORECASE)
+
+
+def _any_of(entries: str) -> str:
+    """A pattern of whole phrases, and of those with `*`, which are found anywhere; the longer before the shorter."""
+    listed = sorted(re.escape(entry).replace("'", "['\u2019]").replace("_", r"\s+") for entry in entries.split())
+    listed.sort(key=len, reverse=True)
+    parts = [entry.removeprefix(r"\*") for entry in listed if entry.startswith(r"\*")]
+    whole = [entry for entry in listed if not entry.startswith(r"\*")]
+    return rf"(?<!\w)(?:{'|'.join(whole)})(?!\w)|{'|'.join(parts)}"
