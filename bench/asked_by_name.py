@@ -1,4 +1,4 @@
-"""`python -m bench.asked_by_name`: questions that name their asker ("Where does Alice live?"), over HTTP.
+"""`python -m bench.asked_by_name`: questions about the user by name, as "the user" or as "she", over HTTP.
 
 A server of its own remembers what each person says. Printed are the questions whose first result is right, of all, on
 the locked half; `--open` takes the half that the rules were made on, and shows the wrong results.

@@ -106,7 +106,7 @@ class NamespaceIndex:
 
     @property
     def remembers_user(self) -> bool:
-        """Whether a memory tells of the user who wrote the texts."""
+        """Return whether a memory tells of the user who wrote the texts."""
         return any(view.segment.columns.in_profile.any() for view in self.memories.snapshot())
 
     def speaker_names(self, row_frequencies: Mapping[int, int]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pipeline.index.question_perspective import asked_about_user
         ("Wat is de bijbaan van de gebruiker?", "Wat is de bijbaan my?"),
         ("Где живёт пользователь?", "Где живёт I?"),
         ("ユーザーの仕事は?", "私の仕事は?"),
-        ("用户对什么过敏？", "我对什么过敏？"),
+        ("用户对什么过敏", "我对什么过敏"),
         ("사용자의 직업은?", "my 직업은?"),
     ],
 )
@@ -36,7 +36,7 @@ def test_a_question_about_the_user_is_asked_as_they_would(question: str, asked: 
         ("Wat lust hij niet?", "Wat lust I niet?"),
         ("How old is her daughter?", "How old is my daughter?"),
         ("Welchen Beruf hat er?", "Welchen Beruf hat I?"),
-        ("她的女儿几岁了？", "我的女儿几岁了？"),
+        ("她的女儿几岁了", "我的女儿几岁了"),
     ],
 )
 def test_a_pronoun_stands_for_the_user_where_nobody_is_named(question: str, asked: str) -> None:
