@@ -100,6 +100,13 @@ async def test_a_text_is_another_point_as_question_than_as_passage(embedder: E5E
     assert not np.array_equal(await embedder.embed_query("green tea"), document)
 
 
+async def test_a_text_in_capitals_is_read_like_one_in_small_letters(embedder: E5Embedder) -> None:
+    shouted, said = await embedder.embed_documents(["I LIVE IN LEEDS NOW!", "i live in leeds now!"])
+    assert np.array_equal(shouted, said)
+    asked = await embedder.embed_query("WHERE DO I LIVE?")
+    assert np.array_equal(asked, await embedder.embed_query("where do i live?"))
+
+
 async def test_questions_asked_at_once_each_get_their_own_vector(embedder: E5Embedder) -> None:
     questions = [text for texts in TEXTS.values() for text in texts]
     together = await asyncio.gather(*map(embedder.embed_query, questions))
