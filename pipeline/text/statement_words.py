@@ -287,6 +287,17 @@ def says_date(text: str) -> bool:
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
+def weekdays(text: str) -> frozenset[int]:
+    """Return the days of the week that a text names in another language than English, Monday first.
+
+    >>> sorted(weekdays("martes y jueves")), sorted(weekdays("előzőleg pénteken"))
+    ([1, 3], [4])
+    """
+    named = (_relations("weekdays")[match.group().strip()] for match in _pattern("weekdays").finditer(_spaced(text)))
+    return frozenset[int]().union(*named)
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
 def asks_for_number(question: str) -> bool:
     """Return whether a question asks for something written with digits or numerals: a phone number, an age, a price.
 

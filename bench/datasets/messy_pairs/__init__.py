@@ -36,10 +36,13 @@ PairSet = Literal[
     "weeks_locked",
     "notes_open",
     "notes_locked",
+    "passing_open",
+    "passing_locked",
 ]
-"""Thirteen sets in two halves, twelve of them of many kinds and languages, and two written in minutes after the rules.
+"""Fourteen sets in two halves, all but one of many kinds and languages, and two written in minutes after the rules.
 
-The newer messages of *notes* are of five sentences, of which at most one replaces the older.
+The newer messages of *notes* are of five sentences, of which at most one replaces the older; many of those of
+*passing* ask an assistant for something else.
 """
 _ENDING = {"= replaces", "= ends", "= corrects"}
 _SECOND_ANSWERS = "= second answers"

@@ -10,7 +10,7 @@ from pipeline.memory.attributes import entity_attributes, person_attributes, pre
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_patterns import AttributePattern, circumstances
 from pipeline.memory.attributes.paraphrases import plain_forms
-from pipeline.memory.attributes.statements import as_begun, is_planned, outline, stem
+from pipeline.memory.attributes.statements import as_begun, is_planned, outlines, stem
 from pipeline.memory.attributes.value_normalization import normalize_phrase
 from pipeline.text.succession import ADDED, PASSING
 
@@ -83,7 +83,12 @@ def comparable_attributes(text: str) -> tuple[Attribute, ...]:
     """
     if len(text) > MAX_FACT_CHARS:
         return ()
-    said = outline(text)
+    told: dict[tuple[str, str], bool] = {}
+    for said in outlines(text):
+        for holder, word in said.addresses:
+            # What only names somebody may be ended by what is said of them, and ends nothing that others say of them.
+            tells_of_change = said.tells_of_change and (holder != word or word == stem(said.holder))
+            told[holder, word] = told.get((holder, word), False) or tells_of_change
     statements = (
         Attribute(
             holder,
@@ -91,10 +96,9 @@ def comparable_attributes(text: str) -> tuple[Attribute, ...]:
             text,
             is_single_valued=False,
             value_kind="statement",
-            # What only names somebody may be ended by what is said of them, and ends nothing that others say of them.
-            is_explicit_change=said.tells_of_change and (holder != word or word == stem(said.holder)),
+            is_explicit_change=tells_of_change,
         )
-        for holder, word in sorted(said.addresses)
+        for (holder, word), tells_of_change in sorted(told.items())
     )
     return (*extract_attributes(text), *statements)
 

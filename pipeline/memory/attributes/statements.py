@@ -16,7 +16,14 @@ from pipeline.memory.languages.profiles import detect_language, is_doubtful, wor
 from pipeline.text.analyzer import content_words, terms, words
 from pipeline.text.english_nouns import RELATIVES
 from pipeline.text.english_verbs import BASES, is_finite, is_past, word_set
-from pipeline.text.statement_words import has_change_word, relative_in_subject, says_time, told_relations
+from pipeline.text.statement_words import (
+    adds_to_others,
+    has_change_word,
+    relative_in_subject,
+    says_time,
+    told_relations,
+    weekdays,
+)
 from pipeline.text.succession import ADDED, PASSING, PAST, WISHED
 from pipeline.text.temporal_expressions import MONTHS
 
@@ -80,7 +87,14 @@ _PRESENT = (
     r"(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|(?:no|any) longer|instead|from now on|these days|nowadays|lately"
 )
 _NOW = re.compile(rf"\b(?:{_PRESENT})\b", re.IGNORECASE)
-_CHANGED = re.compile(rf"\b(?:{_PRESENT}|{english_pattern('changed_words')})\b", re.IGNORECASE)
+_FROM_A_DAY = r"(?:from|starting|as of) (?:next |this )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|week|month|term)"
+_CHANGED = re.compile(rf"\b(?:{_PRESENT}|{_FROM_A_DAY}|{english_pattern('changed_words')})\b", re.IGNORECASE)
+_CORRECTED = re.compile(
+    r"\b(?:is|are|am) (?:(?!not\b)[\w$\u20ac\u00a3.:'-]+ ?){1,5},? not (?:on |at |in |by |the |an? )?"
+    r"(?:\d|(?-i:[A-Z])|(?:mon|tues|wednes|thurs|fri|satur|sun)day)",
+    re.IGNORECASE,
+)
+"""What is said to be so, and not as it was said: `is 3k not 4k`, `is on Friday, not Monday`."""
 _MOVES = re.compile(
     r"\b(?:switched|changed|moved|migrated|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|renamed|"
     r"postponed|rescheduled|pushed|dyed|extended|swapped|transferred|rewrote|rebuilt|converted|put up|chopped|shaved|"
@@ -94,7 +108,8 @@ _WISH = re.compile(
     re.IGNORECASE,
 )
 _OBTAINED = re.compile(
-    r"\b(?:bought|adopted|got(?: into| accepted (?:at|by|to))?|found|booked|joined|purchased|received|visited|ordered) "
+    r"\b(?:bought|adopted|got(?: into| accepted (?:at|by|to))?|found|booked|joined|purchased|received|visited|ordered|"
+    r"(?:was|were|been) (?:given|assigned|allocated|handed)) "
     r"(?P<object>[^,;.!?()]+)",
     re.IGNORECASE,
 )
@@ -116,6 +131,7 @@ _HAD_TO = re.compile(
     rf"\b(?:had|managed) to (?P<verb>{'|'.join(_DONE)}|push|move|change|switch|postpone|reschedule|cancel|delay|close|"
     r"return|lower|raise|replace|rename|abandon|end|delete|ditch)\b"
 )
+_DOSE_UNITS = word_set("mg mcg \u00b5g ug ml iu ie \u043c\u0433 \u043c\u043a\u0433 \u043c\u043b")
 _MONTHS = "|".join(MONTHS)
 _DATE = re.compile(
     rf" (?:(?:on|in|since|until|by|around) )?(?:the night of )?(?:\d{{1,2}} )?(?:{_MONTHS})\b(?: \d{{4}})?(?:/\S+)?"
@@ -141,6 +157,31 @@ _SETTLED = re.compile(
 )
 """A home since a month or a year: `has been in Bruges since March`."""
 _SINCE_DAY = re.compile(rf"\bsince \d{{1,2}} (?:{_MONTHS})\b")
+_JOB = re.compile(
+    r"\b(?:works?|working|employed|interning|freelancing) (?:\w+ )?(?:at|for|as|with|in)\b|\bteaches\b|"
+    r"\bis an? (?:[\w-]+ ){0,3}?(?!(?:mother|father|brother|sister|daughter|member|\w*smoker|runner|lover|owner|"
+    r"believer|drinker|beginner|player|swimmer|eater|riser|sleeper|survivor|vegetarian|christian|parent|student|resident|"
+    r"reader|gamer|hiker|winner|patient|person|adolescent|pescatarian|woman|man|number|dinner|letter|computer)\b)"
+    r"(?:\w{2,}(?:er|or|ist|ian|man|woman|ant|ent)|clerk|cook|chef|nurse|barista|paralegal|intern|apprentice|trainee|"
+    r"temp|guard|judge|vet|mechanic|midwife|pilot|cashier)(?= (?:at|for|with|in|by|of) |$|,)"
+)
+"""What somebody works as, or where."""
+_NEW_JOB = re.compile(
+    r"\b(?:started (?:at|with|work\w* (?:at|for|as)|as an?)|(?:got|landed|found|took|accepted|started|starts|starting|"
+    r"signed) (?:a|an|the|their|this) (?:[\w-]+ ){0,3}?(?:job|position|role|apprenticeship|traineeship|gig|post|"
+    r"placement|internship)|(?:got|was|been) hired|starting (?:as|at) |now works?|works? (?:[\w-]+ ){1,5}now|"
+    r"retrained as|went freelance|(?:switched|moved|transferred|changed) to (?:an? |the )?[\w ]*\b(?:team|department|"
+    r"desk|ward|branch|company|firm|agency|charity|school|hospital|nursing|teaching|engineering)|"
+    r"(?:opened|set up|started) (?:their|a) (?:own )?(?:shop|cafe|bakery|studio|practice|salon|restaurant|business))\b"
+)
+"""A job that begins."""
+_PARTNER = re.compile(
+    r"\b(?:boyfriend|girlfriend|partner|fianc\w+|husband|wife)(?: is|'s)? (?:now |called |named )*((?-i:[A-Z])[\w-]+)|"
+    r"^User (?:is|has been|started|'s) (?:now )?(?:dating|seeing|with|going out with|engaged to|married to) "
+    r"((?-i:[A-Z])[\w-]+)",
+    re.IGNORECASE,
+)
+"""With whom somebody is together: `User is with Theo these days`."""
 _BODY = re.compile(
     r"^[\w-]+(?:'s [\w-]+)? (?:is|weighs) (?:now )?"
     r"(?:\d'\d{1,2}|\d[\d.]* ?(?:cm|m|kgs?|kilos?|lbs?|pounds|stone))(?: (?:tall|now))*$"
@@ -248,6 +289,9 @@ class Statement:
     is_gone: bool = False
     is_body: bool = False
     is_going_on: bool = False
+    titled: frozenset[str] = frozenset()
+    partners: frozenset[str] = frozenset()
+    is_new_job: bool = False
     one_of: frozenset[tuple[str, str, str]] = frozenset()
     state: frozenset[str] = frozenset()
     passed_state: frozenset[str] = frozenset()
@@ -264,7 +308,8 @@ class Statement:
         heads = {phrase.head for phrase in phrases} | ({self.topic.head} if self.topic is not None else set())
         heads |= {word for phrase in self.altered for word in phrase.modifiers}
         said = self.words if self.is_foreign else heads | self.names | {self.verb}
-        classes = {name for name, applies in (("home", self.is_home), ("job", self.is_job)) if applies}
+        told = (("home", self.is_home), ("job", self.is_job or self.is_new_job), ("partner", bool(self.partners)))
+        classes = {name for name, applies in told if applies}
         classes |= {f"one {name}" for name, _, _ in self.one_of}
         classes |= {f"body in {unit}" for unit, _ in self.figures if self.is_body}
         return frozenset(said | self.state | self.passed_state | classes) - {"", BE, HAVE}
@@ -275,9 +320,13 @@ class Statement:
         own = {(self.holder, key) for key in self.keys}
         named = {(name, name) for name in self.names}
         speaker, *_ = [*self.holder.split(), ""]
-        own |= {(speaker, "pregnant")} if "pregnant" in self.state | self.passed_state else set()
+        own |= {(speaker, name) for name in self.state | self.passed_state if self.is_foreign or name == "pregnant"}
+        if self.is_foreign and self.tells_of_change:
+            named |= {(word, word) for word in self.ended_words}  # `andrés y yo cortamos`
         if self.is_foreign or self.topic is not None or self.holder == USER:
-            return frozenset(own | named)
+            # `User's landlord is Mr Shah`, which `Ms Pratt is the landlord now` ends
+            role = {(_ROLE, self.topic.head)} if self.topic is not None and self.names_holder else set()
+            return frozenset(own | named | role)
         roles = {(_ROLE, phrase.head) for phrase in self.objects} if self.verb == BE else set()
         if not self.tells_of_change:
             return frozenset(own | named | roles | {(USER, stem(self.holder))})
@@ -290,11 +339,30 @@ class Statement:
     def tells_of_change(self) -> bool:
         """True if it says that something is over or other than it was."""
         phrases = (*self.ended, *self.loosely_ended, *self.altered, *self.begun, *self.obtained)
-        return self.is_changed or self.is_gone or self.is_measure or bool(phrases or self.passed_state)
+        return (
+            self.is_changed
+            or self.is_gone
+            or self.is_measure
+            or bool(phrases or self.passed_state or self.doses or self.is_new_job)
+        )
+
+    @property
+    def names_holder(self) -> bool:
+        """True if it says who is something to the user: `User's landlord is Mr Shah`."""
+        if self.topic is None or (self.topic.head in _of_several() and not self.is_role):
+            return False
+        return self.is_role or (self.verb == BE and bool(self.names - {self.topic.head}))
+
+    @property
+    def doses(self) -> frozenset[tuple[str, str]]:
+        """Figures with a unit of medicine, of which one holds for a medicine at a time."""
+        return frozenset((unit, digits) for unit, digits in self.figures if unit in _DOSE_UNITS)
 
     @property
     def is_measure(self) -> bool:
         """True if it only says how much or which number something is: `The order number is 48417`."""
+        if self.is_foreign:
+            return len(self.figures) == 1 and len(self.words) <= _WORDS_OF_MEASURE and not self.is_passing
         is_only_figure = self.topic is not None and self.verb == BE and not self.objects
         return (is_only_figure or self.is_body) and len(self.figures) == 1
 
@@ -363,6 +431,36 @@ def outline(text: str) -> Statement:
     )
 
 
+@lru_cache(maxsize=CACHED_TEXTS)
+def outlines(text: str) -> tuple[Statement, ...]:
+    """Return the outline of a statement, and those of its clauses, of which each has a subject of its own.
+
+    >>> [found.holder for found in outlines("User: der Kurt ist in Rente, meine Schwester ist jetzt Chefin")]
+    ['user', 'user', 'user schwester']
+    """
+    return (outline(text), *map(outline, clauses(text)))
+
+
+def clauses(text: str) -> list[str]:
+    """Return the parts of a statement between commas that say something by themselves; none of one without.
+
+    >>> clauses("User: el m\u00f3vil muri\u00f3, ahora tengo un Pixel"), clauses("User likes tea, coffee and rum")
+    (['User: el m\u00f3vil muri\u00f3', 'User: ahora tengo un Pixel'], [])
+    """
+    foreign = _FOREIGN.match(text)
+    speaker, said = ("", text) if foreign is None else (f"{foreign['speaker']}: ", foreign["said"])
+    parts = _CLAUSE_ENDS.split(said)
+    if foreign is None:
+        parts = [part for at, part in enumerate(parts) if at == 0 or _CLAUSE.match(part)]
+    found = [f"{speaker}{part}" for part in parts if len(part.split()) > 1 or _UNSPACED.search(part)]
+    return found if len(parts) > 1 else []
+
+
+_CLAUSE_ENDS = re.compile("[,;\uff0c\u3001\u060c] *(?:and |but |so )?| (?:and|but|so) (?=User\\b)")
+_CLAUSE = re.compile(r"(?:User|[A-Z][\w-]+|(?:the|their|his|her|our) [\w-]+) (?:\w+ly )?[\w']+")
+"""A clause of English that names its subject."""
+
+
 def _is_english(said: str) -> bool:
     return said.isascii() and not is_doubtful(said) and detect_language(said) is None
 
@@ -385,7 +483,7 @@ _BEGIN_OWN = word_set("not no back off on in let put cut quit got done")
 
 
 def _english_outline(text: str) -> Statement:
-    text = _NAMING.sub(r"\g<whose> is", text)
+    text = _IS_USERS.sub(_thing_first, _NAMING.sub(r"\g<whose> is", text))
     subject, verb, rest = _parts(_FRONTED.sub("", text))
     holder, topic = _holder(subject)
     owner, _, role = holder.partition(" ")
@@ -410,7 +508,7 @@ def _english_outline(text: str) -> Statement:
         altered=_first_phrases(_MOVES, text),
         begun=_first_phrases(_BEGUN, text),
         obtained=_first_phrases(_OBTAINED, text),
-        is_changed=_CHANGED.search(text) is not None,
+        is_changed=_CHANGED.search(text) is not None or _CORRECTED.search(text) is not None,
         is_now=_NOW.search(text) is not None,
         is_denied=_DENIED.search(text) is not None,
         is_unreal=_UNREAL.search(text) is not None,
@@ -423,10 +521,26 @@ def _english_outline(text: str) -> Statement:
         is_gone=_GONE.search(text) is not None,
         is_going_on=_GOING_ON.search(text) is not None,
         is_home=_LIVES.search(text) is not None,
+        is_job=_JOB.search(text) is not None,
+        is_new_job=_NEW_JOB.search(text) is not None,
+        partners=frozenset(map(stem, (name for match in _PARTNER.finditer(text) for name in match.groups() if name))),
         one_of=frozenset(_things_of_one_kind(text)),
         state=frozenset(name for name, (state, _) in state_changes().items() if state.search(text)),
         passed_state=frozenset(name for name, (_, end) in state_changes().items() if end.search(text)),
     )
+
+
+_IS_USERS = re.compile(
+    r"^(?P<value>(?!User\b)[A-Z][\w. '-]{0,40}?) is (?P<now>now )?(?P<thing>User's (?:[\w-]+ ){0,3}?[\w-]+)"
+    r"(?P<rest>(?: (?:now|these days|nowadays|since\b.*|from now on|at the moment|instead))?)$"
+)
+"""What somebody says of a thing of theirs with the thing last: `Fontaines DC is User's favourite band these days`."""
+
+
+def _thing_first(said: re.Match[str]) -> str:
+    if stem(said["thing"].rpartition(" ")[2]) in _of_several():
+        return said[0]
+    return f"{said['thing']} is {said['now'] or ''}{said['value']}{said['rest']}"
 
 
 def _things_of_one_kind(text: str) -> Iterator[tuple[str, str, str]]:
@@ -438,13 +552,32 @@ def _things_of_one_kind(text: str) -> Iterator[tuple[str, str, str]]:
                 yield name, match.lastgroup or "", "" if model is None else model[1]
 
 
+_TITLED = re.compile(
+    r"\b(?:herrn?|frau|dr\.?|doktor|docteur|dokter|doctora?|dra\.?|monsieur|madame|mme|se\u00f1ora?|signora?|dott\.?|"
+    r"dottor(?:e|essa)?|meneer|mevrouw|pan|pani|\u0434\u043e\u043a\u0442\u043e\u0440|doktorn|l\u00e6ge|dr\u017e)"
+    r" (?P<after>[^\W\d_]{3,})|(?P<before>[\u4e00-\u9fff]{1,2})(?:\u5148\u751f|\u533b\u751f|\u8001\u5e08|\u3055\u3093)",
+    re.IGNORECASE,
+)
+"""Somebody named with a title in another language: `le docteur Nguyen`."""
+_NAMED_EVERYWHERE = ("commute", "phone", "laptop", "car", "carrier", "bank", "music_service", "editor", "browser")
+"""Kinds whose things have one name in all languages."""
+
+
+def _names_of_one_kind(said: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the things that a statement in another language names of kinds of which one holds at a time."""
+    for name in _NAMED_EVERYWHERE:
+        context, things = kinds_of_one()[name]
+        # Who names a phone or a car in another language does so without a word of the context.
+        for match in things.finditer(said) if name != "commute" or context.search(said) is not None else ():
+            model = re.match(r" ?(\d+)", said[match.end() :])
+            yield name, match.lastgroup or "", "" if model is None else model[1]
+
+
 def _foreign_outline(speaker: str, said: str) -> Statement:
     """Return the outline of a statement in another language, of which only its words and its change are known."""
     relative = relative_in_subject(said)
     found = {kind for kind in _FOREIGN_KINDS if words_of_all(kind).search(said) is not None}
     first, *_ = [*_foreign_stems(said), ""]
-    told = told_relations(said)
-    is_own = told <= told_relations("my wife, my husband, my son and my daughter")  # and not a sister
     return Statement(
         holder=f"{speaker.lower()} {relative}".strip(),
         topic=Phrase(first, frozenset()),
@@ -466,13 +599,49 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
         is_denied="denied" in found,
         is_unreal="planned" in found,
         is_past="past" in found and "ended" not in found,
+        is_added=adds_to_others(said),
+        is_passing=words_of_all("of_speaking").search(said) is not None,
         is_foreign=True,
         is_home=not found.isdisjoint({"home", "moved"}),
         is_job=not found.isdisjoint({"job", "new_job"}),
-        state=frozenset({"pregnant"} if is_own and words_of_all("expecting").search(said) else ()),
-        passed_state=frozenset({"pregnant"} if is_own and told and words_of_all("born").search(said) else ()),
+        titled=frozenset((match["after"] or match["before"]).lower() for match in _TITLED.finditer(said)),
+        one_of=frozenset(_names_of_one_kind(said)),
+        state=frozenset(_foreign_states(said, is_end=False)),
+        passed_state=frozenset(_foreign_states(said, is_end=True)),
         kinds=frozenset(found),
     )
+
+
+_FOREIGN_STATES = {
+    "pregnant": ("expecting", "born"),
+    "single": ("single", "taken"),
+    "unemployed": ("jobless", "hired"),
+    "meatless": ("meatless", "meat_again"),
+    "off work": ("off_sick", "back_well"),
+    "with parents": ("with_parents", "own_home"),
+    "looking for a home": ("flat_hunting", "flat_found"),
+}
+"""States that pass, and the kinds of words of other languages that tell of each, and of its end."""
+
+
+def _foreign_states(said: str, *, is_end: bool) -> Iterator[str]:
+    """Yield the states of the speaker that a statement tells of, or says are over; and a partner's pregnancy.
+
+    >>> list(_foreign_states("szukam pracy", is_end=False)), list(_foreign_states("dostałam pracę", is_end=True))
+    (['unemployed'], ['unemployed'])
+    """
+    told, relative = told_relations(said), relative_in_subject(said)
+    for name, kinds in _FOREIGN_STATES.items():
+        if words_of_all(kinds[is_end]).search(said) is None:
+            continue
+        if name == "pregnant":
+            is_own = told <= told_relations("my wife, my husband, my son and my daughter")  # and not a sister
+            is_own = is_own and (bool(told) or not is_end)
+        else:
+            # `tengo novio` names him whom the speaker has
+            is_own = not _foreign_subject(said) and (not relative or (is_end and name == "single"))
+        if is_own:
+            yield name
 
 
 def _foreign_subject(said: str) -> frozenset[str]:
@@ -546,14 +715,19 @@ def _foreign_words(said: str) -> frozenset[str]:
 
 
 def _foreign_figures(said: str) -> Iterator[tuple[str, str]]:
-    """Yield figures with the word after them, of which figures of one thing have the same."""
+    """Yield figures with the word after them, of which figures of one thing have the same, and days of the week."""
     for figure in _LONG_FIGURE.finditer(said):
         unit = re.match(r" ?([^\W\d_]*)", said[figure.end() :])
         yield unit[1][:_UNIT_CHARS].lower() if unit is not None else "", figure[0]
     for number in _COUNTED.findall(said):
         yield "", str(_IDEOGRAPHS.index(number) + 1)
+    if days := weekdays(said):
+        yield _WEEKDAY, "".join(map(str, sorted(days)))
 
 
+_WEEKDAY = "weekday"
+_WORDS_OF_MEASURE = 4
+"""Words of a statement in another language that says no more than how much something is, or when."""
 _UNIT_CHARS = 4
 _SHORT_NAME_CHARS = 3
 _SHORT_NAME = re.compile(
@@ -594,6 +768,20 @@ def stem(word: str) -> str:
     """Return the stem of an English word or name; empty for one that says nothing."""
     found = terms(word.lower().removesuffix("'s"), "english")
     return found[0][:_STEM_CHARS] if found else ""
+
+
+@cache
+def _of_several() -> frozenset[str]:
+    """Return the stems of what somebody may have several of, so that one more ends none."""
+    return frozenset(
+        map(
+            stem,
+            word_set(
+                "friend colleague coworker neighbour neighbor classmate teammate mate cousin pet cat dog child kid "
+                "customer client brother sister son daughter uncle aunt nephew niece grandchild student pupil"
+            ),
+        )
+    )
 
 
 @cache
@@ -685,13 +873,17 @@ def _phrases(text: str) -> list[Phrase]:
     found: list[Phrase] = []
     current: list[str] = []
     for token in [*_TOKEN.findall(text), ","]:
-        if token.lower() in _PREPOSITIONS or not token[0].isalpha() or token.lower() in _AUX:
+        if token.lower() in _PREPOSITIONS or not token[0].isalpha() or token.lower() in _AUX or _CODE.fullmatch(token):
             if (phrase := _phrase(current)) is not None:
                 found.append(phrase)
             current = []
         else:
             current.append(token)
     return found
+
+
+_CODE = re.compile(r"(?=(?:\D*\d){3})[\w-]+")
+"""A number with letters, which is a figure and no noun: `KX4431`."""
 
 
 def _first_phrases(pattern: re.Pattern[str], text: str) -> tuple[Phrase, ...]:

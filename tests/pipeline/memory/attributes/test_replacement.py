@@ -8,6 +8,17 @@ from pipeline.memory.attributes.replacement import replaces
 from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 ENDED = [
+    ("User's landlord is Mr Shah", "Ms Pratt is the landlord since the house was sold"),
+    ("User's favourite band is Radiohead", "Fontaines DC is User's favourite band these days"),
+    ("User's locker is 214", "User was given locker 88 after the refurb"),
+    ("User is a barista at Costa", "User got the apprenticeship as a joiner"),
+    ("User's budget is 4k for the whole trip", "User's budget is 3k not 4k"),
+    ("User: estoy soltera", "User: tengo novio, se llama Iker"),
+    ("User: szukam pracy", "User: dosta\u0142am prac\u0119 w bibliotece"),
+    ("User: mein Chef ist der Herr Brandl", "User: der Brandl ist in Rente, jetzt ist die Frau Sommer Chefin"),
+    ("User: mi novio es Andr\u00e9s", "User: andr\u00e9s y yo cortamos, pero bien"),
+    ("User: je\u017cd\u017c\u0119 passatem", "User: je\u017cd\u017c\u0119 teraz skod\u0105"),
+    ("User: ich fahr mit der Bahn zur Arbeit", "User: seit dem Umzug geh ich zu Fu\u00df zur Arbeit"),
     ("User sings in the church choir", "User quit the choir, too much drama"),
     ("User has got a gym membership at Fit4Less", "User: let my gym membership run out in June"),
     ("User: spotkanie jest o 15", "User: przesunęli spotkanie na 17"),
@@ -96,6 +107,15 @@ ENDED = [
     ),
 ]
 HELD = [
+    ("User's landlord is Mr Shah", "Mr Shah is the landlord of the pub now"),
+    ("User's friend is Priya", "Tom is User's friend now"),
+    ("User is a barista at Costa", "User's flatmate got the apprenticeship as a joiner"),
+    ("User: estoy soltera", "User: mi hermana tiene novio"),
+    ("User: bin krankgeschrieben", "User: papa ist wieder gesund"),
+    ("User: la clase es los martes", "User: este martes no hay clase, es festivo"),
+    ("User: Standup ist um 10", "User: Standup ist morgen um 11"),
+    ("User: tomo omeprazol de 20 mg", "User: mi padre toma omeprazol de 40 mg"),
+    ("User: ich habe ein iPhone", "User: hab jetzt auch ein Samsung von der Arbeit"),
     (
         "User: seit wir nach Flensburg gezogen sind, finde ich keine Kinderärztin",
         "User: bin seit gestern im Beschäftigungsverbot, muss also nicht mehr auf Station",
@@ -201,6 +221,18 @@ def test_what_still_holds_is_not_replaced(older: str, newer: str) -> None:
 def test_a_home_is_replaced_by_a_move_of_who_lives_there_only(home: str, of_another: str, of_the_user: str) -> None:
     assert not replaces(f"User: {of_another}", f"User: {home}")
     assert replaces(f"User: {of_the_user}", f"User: {home}")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("User's booking number is KX4431", "The booking number is KX4413"),
+        ("User: innebandy p\u00e5 m\u00e5ndagar", "User: innebandyn \u00e4r p\u00e5 torsdagar"),
+        ("User: tomo omeprazol de 20 mg", "User: la doctora me puso el omeprazol de 10 mg"),
+    ],
+)
+def test_another_value_of_one_thing_replaces_the_first(older: str, newer: str) -> None:
+    assert replaces(newer, older)
 
 
 @pytest.mark.parametrize(("older", "newer"), ENDED)
