@@ -84,7 +84,8 @@ _NOT_LATELY = re.compile(r"n't [^,;]*\b(?:since\b|(?:in|for) (?:\w+ )?(?:weeks|m
 """What ended a while ago: `hasn't read a book in months`."""
 _HOME_OF = re.compile(r"\b(?P<owner>[\w-]+?)(?:'s|s') (?:place|house|flat|home|apartment)\b", re.IGNORECASE)
 _PRESENT = (
-    r"(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|(?:no|any) longer|instead|from now on|these days|nowadays|lately"
+    r"this (?:term|season|semester)|(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|(?:no|any) longer|instead|"
+    r"from now on|these days|nowadays|lately"
 )
 _NOW = re.compile(rf"\b(?:{_PRESENT})\b", re.IGNORECASE)
 _FROM_A_DAY = r"(?:from|starting|as of) (?:next |this )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|week|month|term)"
@@ -114,7 +115,9 @@ _OBTAINED = re.compile(
     re.IGNORECASE,
 )
 _BEGUN = re.compile(
-    r"\b(?:started|began|took up|picked up|gone back to|went back to) (?P<object>[^,;.!?()]+)", re.IGNORECASE
+    r"\b(?:started|began|took up|picked up|gone back to|went back to|learn(?:ed|t)(?: how)? to|can now) "
+    r"(?P<object>[^,;.!?()]+)",
+    re.IGNORECASE,
 )
 _DENIED = re.compile(r"\b(?:not|no|never|without|no longer|\w+n't)\b", re.IGNORECASE)
 _UNREAL = re.compile(
@@ -148,6 +151,7 @@ _ONE_DAY = re.compile(
 _ALONG = re.compile(r", [\w' ]{2,24} too$")
 """Who or what comes along: `moved in with my sister, biscuit too`."""
 _LIVES = re.compile(
+    r"\b(?:went|came|gone) back to (?:the )?[A-Z]|"
     r"\b(?:lives?|living|based|residing|settled|moved|relocated|emigrated) (?:back |over |out |down |up )?"
     r"(?:in|to|near) (?:the )?[A-Z]|\bmoved in(?:to)? [^,;.]{2,40}? in (?:the )?[A-Z]"
 )
@@ -175,6 +179,19 @@ _NEW_JOB = re.compile(
     r"(?:opened|set up|started) (?:their|a) (?:own )?(?:shop|cafe|bakery|studio|practice|salon|restaurant|business))\b"
 )
 """A job that begins."""
+_DWELLS = re.compile(
+    r"\b(?:lives|living|stays|staying|rents|renting) (?:at |in |with |alone\b|on (?:their|his|her) own\b|an? |the )"
+)
+_MOVED_IN = re.compile(
+    r"\bmoved (?:back )?(?:in|into|out)\b(?! (?:another|the next) (?:table|room|seat|chair))|"
+    r"\b(?:bought|got|found|rented|moved(?: back)? to) (?:[\w'-]+ ){0,3}?(?:house|flat|apartment|studio|home|place|"
+    r"cottage|bungalow|village|city|town|country|countryside|coast|floor)\b(?! (?:for|to))"
+)
+"""Another home, wherever it is."""
+_PLACE = re.compile(
+    r"^(?P<where>by|in|on|at|next to|near|under|behind|opposite) (?:the |a |an |User's )?(?P<what>[a-z][\w-]*)$"
+)
+"""Where a thing is: `by the window`."""
 _PARTNER = re.compile(
     r"\b(?:boyfriend|girlfriend|partner|fianc\w+|husband|wife)(?: is|'s)? (?:now |called |named )*((?-i:[A-Z])[\w-]+)|"
     r"^User (?:is|has been|started|'s) (?:now )?(?:dating|seeing|with|going out with|engaged to|married to) "
@@ -287,11 +304,15 @@ class Statement:
     is_wish: bool = False
     is_role: bool = False
     is_gone: bool = False
+    is_of_others: bool = False
     is_body: bool = False
     is_going_on: bool = False
     titled: frozenset[str] = frozenset()
     partners: frozenset[str] = frozenset()
     is_new_job: bool = False
+    is_move: bool = False
+    dwells: bool = False
+    place: tuple[str, str] = ("", "")
     one_of: frozenset[tuple[str, str, str]] = frozenset()
     state: frozenset[str] = frozenset()
     passed_state: frozenset[str] = frozenset()
@@ -308,9 +329,15 @@ class Statement:
         heads = {phrase.head for phrase in phrases} | ({self.topic.head} if self.topic is not None else set())
         heads |= {word for phrase in self.altered for word in phrase.modifiers}
         said = self.words if self.is_foreign else heads | self.names | {self.verb}
-        told = (("home", self.is_home), ("job", self.is_job or self.is_new_job), ("partner", bool(self.partners)))
+        told = (
+            ("home", self.is_home or self.is_move or self.dwells),
+            ("job", self.is_job or self.is_new_job),
+            ("partner", bool(self.partners)),
+        )
         classes = {name for name, applies in told if applies}
         classes |= {f"one {name}" for name, _, _ in self.one_of}
+        classes |= {unit for unit, _ in self.figures if unit in ("@", _PHONE)}
+        classes |= self.topic.modifiers if self.topic is not None and self.figures else set()
         classes |= {f"body in {unit}" for unit, _ in self.figures if self.is_body}
         return frozenset(said | self.state | self.passed_state | classes) - {"", BE, HAVE}
 
@@ -343,7 +370,7 @@ class Statement:
             self.is_changed
             or self.is_gone
             or self.is_measure
-            or bool(phrases or self.passed_state or self.doses or self.is_new_job)
+            or bool(phrases or self.passed_state or self.doses or self.is_new_job or self.is_move or self.place[0])
         )
 
     @property
@@ -435,10 +462,23 @@ def outline(text: str) -> Statement:
 def outlines(text: str) -> tuple[Statement, ...]:
     """Return the outline of a statement, and those of its clauses, of which each has a subject of its own.
 
-    >>> [found.holder for found in outlines("User: der Kurt ist in Rente, meine Schwester ist jetzt Chefin")]
+    >>> said = "User: der Kurt geht in Rente, meine Schwester ist jetzt Chefin"
+    >>> [found.holder for found in outlines(said) if found.is_foreign]
     ['user', 'user', 'user schwester']
     """
-    return (outline(text), *map(outline, clauses(text)))
+    return (*readings(text), *(found for clause in clauses(text) for found in readings(clause)))
+
+
+def readings(text: str) -> tuple[Statement, ...]:
+    """Return the outline of a statement, and its English one where a few words may be of another language, too.
+
+    >>> [found.is_foreign for found in readings("User: standup 9.30")]
+    [True, False]
+    """
+    found, foreign = outline(text), _FOREIGN.match(text)
+    if foreign is None or not found.is_foreign or not foreign["said"].isascii() or not is_doubtful(foreign["said"]):
+        return (found,)
+    return found, _english_outline(_as_told(foreign["speaker"], foreign["said"]).rstrip(".!"))
 
 
 def clauses(text: str) -> list[str]:
@@ -457,7 +497,10 @@ def clauses(text: str) -> list[str]:
 
 
 _CLAUSE_ENDS = re.compile("[,;\uff0c\u3001\u060c] *(?:and |but |so )?| (?:and|but|so) (?=User\\b)")
-_CLAUSE = re.compile(r"(?:User|[A-Z][\w-]+|(?:the|their|his|her|our) [\w-]+) (?:\w+ly )?[\w']+")
+_CLAUSE = re.compile(
+    r"(?:User|[A-Z][\w-]+|(?:the|their|his|her|our) [\w-]+) (?:\w+ly )?[\w']+|[a-z-]+'s (?:on|at|in|now|off|over|\d)|"
+    r"[a-z-]+ (?:is|are|has|was|went|got|moved) "
+)
 """A clause of English that names its subject."""
 
 
@@ -495,9 +538,11 @@ def _english_outline(text: str) -> Statement:
     owners = {stem(part) for part in holder.split()}
     stems = {stem(word) for word in body if _is_content(word)}
     names = {stem(word) for word in body if word[:1].isupper() and _is_content(word)}
+    place = _PLACE.match(rest) if verb == BE and topic is not None else None
     return Statement(
         holder=holder,
         topic=topic,
+        place=("", "") if place is None else (place["where"], stem(place["what"])),
         verb=verb if verb in (BE, HAVE) else stem(verb),
         objects=tuple(_phrases(rest)),
         words=frozenset(stems - {""}),
@@ -521,6 +566,8 @@ def _english_outline(text: str) -> Statement:
         is_gone=_GONE.search(text) is not None,
         is_going_on=_GOING_ON.search(text) is not None,
         is_home=_LIVES.search(text) is not None,
+        is_move=_MOVED_IN.search(text) is not None,
+        dwells=_DWELLS.search(text) is not None,
         is_job=_JOB.search(text) is not None,
         is_new_job=_NEW_JOB.search(text) is not None,
         partners=frozenset(map(stem, (name for match in _PARTNER.finditer(text) for name in match.groups() if name))),
@@ -559,6 +606,23 @@ _TITLED = re.compile(
     re.IGNORECASE,
 )
 """Somebody named with a title in another language: `le docteur Nguyen`."""
+
+
+def _is_of_others(said: str) -> bool:
+    """Return whether a statement in another language is about a neighbour or colleague, or what is theirs.
+
+    >>> _is_of_others("le chat du voisin est mort"), _is_of_others("j'ai vendu la Clio au voisin")
+    (True, False)
+    """
+    match = words_of_all("neighbours").search(said)
+    before = "" if match is None else said[: match.start()]
+    return match is not None and (len(before.split()) < _SUBJECT_WORDS or _GENITIVE.search(before) is not None)
+
+
+_SUBJECT_WORDS = 2
+_GENITIVE = re.compile(
+    r"\b(?:du|de la|de|des|del|de los|do|da|van|von|di|della|av|af|\u0443|\u043e\u0442)(?: \w+)? $", re.IGNORECASE
+)
 _NAMED_EVERYWHERE = ("commute", "phone", "laptop", "car", "carrier", "bank", "music_service", "editor", "browser")
 """Kinds whose things have one name in all languages."""
 
@@ -577,6 +641,7 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
     """Return the outline of a statement in another language, of which only its words and its change are known."""
     relative = relative_in_subject(said)
     found = {kind for kind in _FOREIGN_KINDS if words_of_all(kind).search(said) is not None}
+    found |= {"moved"} if words_of_all("own_home").search(said) is not None else set()
     first, *_ = [*_foreign_stems(said), ""]
     return Statement(
         holder=f"{speaker.lower()} {relative}".strip(),
@@ -600,6 +665,7 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
         is_unreal="planned" in found,
         is_past="past" in found and "ended" not in found,
         is_added=adds_to_others(said),
+        is_of_others=_is_of_others(said),
         is_passing=words_of_all("of_speaking").search(said) is not None,
         is_foreign=True,
         is_home=not found.isdisjoint({"home", "moved"}),
@@ -620,6 +686,9 @@ _FOREIGN_STATES = {
     "off work": ("off_sick", "back_well"),
     "with parents": ("with_parents", "own_home"),
     "looking for a home": ("flat_hunting", "flat_found"),
+    "engaged": ("engaged", "married"),
+    "partnered": ("paired", "parted"),
+    "employed": ("job", "dismissed"),
 }
 """States that pass, and the kinds of words of other languages that tell of each, and of its end."""
 
@@ -634,14 +703,24 @@ def _foreign_states(said: str, *, is_end: bool) -> Iterator[str]:
     for name, kinds in _FOREIGN_STATES.items():
         if words_of_all(kinds[is_end]).search(said) is None:
             continue
+        if name == "employed" and words_of_all("jobless").search(said) is not None:
+            continue  # who looks for a job has none
         if name == "pregnant":
             is_own = told <= told_relations("my wife, my husband, my son and my daughter")  # and not a sister
             is_own = is_own and (bool(told) or not is_end)
         else:
             # `tengo novio` names him whom the speaker has
-            is_own = not _foreign_subject(said) and (not relative or (is_end and name == "single"))
+            of_partner = (name == "single" and is_end) or name == "partnered"
+            is_own = not _foreign_subject(said) and (not relative or of_partner)
+            is_own = is_own and (name != "partnered" or not is_end or _parts_from_partner(said))
         if is_own:
             yield name
+
+
+def _parts_from_partner(said: str) -> bool:
+    """Return whether the speaker, and not somebody or something else, has parted: not `le groupe s'est séparé`."""
+    parted, own = words_of_all("parted"), words_of_all("own")
+    return any(parted.search(part) is not None and own.search(part) is not None for part in _PARTS.split(said))
 
 
 def _foreign_subject(said: str) -> frozenset[str]:
@@ -664,8 +743,10 @@ def _foreign_subject(said: str) -> frozenset[str]:
 @cache
 def _subject_pattern() -> re.Pattern[str]:
     """Return the pattern of a subject before a verb in the third person, or before that of a move after an article."""
-    verb = rf"(?:{words_of_all('after_name').pattern}|(?:is|zog)\b|(?(article){words_of_all('moved').pattern}|(?!)))"
-    articles = "der|die|das|de|het|o|a|os|as|il|lo|la|el|le"
+    plural = r"(?:sind|haben|sont|ont|son|han|sono|hanno|s\u00e3o|t\u00eam|zijn|hebben)\b"
+    after_article = rf"(?:{plural}|{words_of_all('moved').pattern})"
+    verb = rf"(?:{words_of_all('after_name').pattern}|(?:is|zog)\b|(?(article){after_article}|(?!)))"
+    articles = "der|die|das|de|het|o|a|os|as|il|lo|la|el|le|les|los|las|i|gli"
     name = r"(?!gente )[^\W\d_]{3,}"  # `a gente` is Portuguese for `we`
     return re.compile(rf"(?P<article>(?:{articles}) )?(?P<name>{name}) (?:s[ie] |s'|zich )?{verb}", re.IGNORECASE)
 
@@ -731,7 +812,7 @@ _WORDS_OF_MEASURE = 4
 _UNIT_CHARS = 4
 _SHORT_NAME_CHARS = 3
 _SHORT_NAME = re.compile(
-    r"(?:(?<=\w )|^(?=\w+ (?:und ich|et moi|y yo|ed? io|e eu|en ik|och jag|i ja)\b))[A-ZÀ-Ý][A-Za-zÀ-ÿ]{2}\b"
+    r"(?:(?<=[\w,] )|^(?=\w+ (?:und ich|et moi|y yo|ed? io|e eu|en ik|och jag|i ja)\b))[A-ZÀ-Ý][A-Za-zÀ-ÿ]{2}\b"
 )
 _ARABIC_ARTICLE = re.compile(r"\b[وبفك]?ال(?=\w{3})|\bلل(?=\w{3})")
 _WITHOUT_VOWELS = re.compile("[\u05d0-\u05ea\u0621-\u064a]")
@@ -803,7 +884,9 @@ def _parts(text: str) -> tuple[str, str, str]:
     """Return the subject, the verb and what follows; a subject ends before the first auxiliary, verb or preposition."""
     tokens = text.split()
     begin = 1
-    owner = tokens[1] if tokens[0].lower() in _TITLES and len(tokens) > 1 else tokens[0]
+    is_of_another = tokens[0].lower() in _DETERMINERS and len(tokens) > 2 and tokens[1].endswith("'s")
+    is_after = is_of_another or (tokens[0].lower() in _TITLES and len(tokens) > 1)
+    owner = tokens[1] if is_after else tokens[0]
     first = 1 if owner is tokens[0] else 2
     owned = owner.endswith("'s") or tokens[0].lower() in _DETERMINERS
     if owned and len(tokens) > 1 and (is_past(tokens[1]) or tokens[1] in _AUX):
@@ -846,6 +929,9 @@ def _holder(subject: str) -> tuple[str, Phrase | None]:
     tokens = subject.lower().split()
     if not tokens:
         return USER, None
+    if tokens[0] in _DETERMINERS and len(tokens) > 2 and tokens[1].endswith("'s"):
+        tokens = tokens[1:]  # `a friend's savings` are hers
+        of = tokens
     last = int(tokens[0] in _TITLES)
     owner, of = "", tokens
     if tokens[last:] and tokens[last].endswith("'s") and tokens[last + 1 :]:
@@ -912,7 +998,11 @@ def _ended_phrases(text: str) -> tuple[tuple[Phrase, ...], tuple[Phrase, ...]]:
 
 def _figures(text: str) -> list[tuple[str, str]]:
     """Return the numbers of a text with their units."""
-    found = []
+    found = [("@", address) for address in _ADDRESS.findall(text)]
+    found += [(_PHONE, re.sub(r"\D", "", number)) for number in _PHONE_NUMBER.findall(text)]
+    days = sorted({day.lower() for day in _DAYS_OF_WEEK.findall(text)})
+    found += [(_WEEKDAY, "".join(days))] if days else []
+    text = _PHONE_NUMBER.sub(" ", _ADDRESS.sub(" ", text))
     tokens = _TOKEN.findall(text)
     for at, token in enumerate(tokens):
         number = NUMBERS.get(token.lower(), token)
@@ -922,6 +1012,13 @@ def _figures(text: str) -> list[tuple[str, str]]:
         unit = re.sub(r"[\d.:,]", "", number).lower() or _unit(tokens[at + 1] if at + 1 < len(tokens) else "")
         found.append((unit, digits))
     return found
+
+
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
+_PHONE = "phone"
+_PHONE_NUMBER = re.compile(r"\+?\d(?:[ ()/-]?\d){6,}")
+_DAYS_OF_WEEK = re.compile(r"\b(mon|tues|wednes|thurs|fri|satur|sun)days\b", re.IGNORECASE)
+"""Days on which something is again and again."""
 
 
 def _unit(word: str) -> str:

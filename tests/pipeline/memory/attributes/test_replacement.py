@@ -8,6 +8,11 @@ from pipeline.memory.attributes.replacement import replaces
 from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 ENDED = [
+    ("User has a goldfish", "Goldfish died"),
+    ("User's son can't swim", "User's son learned to swim in the summer of 2026"),
+    ("User's mum's mobile is 07700 900123", "User's mum has got a new number 07700 900456"),
+    ("User: sono fidanzata con Luca", "User: ci siamo lasciati"),
+    ("User: ich bin verlobt", "User: wir haben am Samstag geheiratet"),
     ("User's landlord is Mr Shah", "Ms Pratt is the landlord since the house was sold"),
     ("User's favourite band is Radiohead", "Fontaines DC is User's favourite band these days"),
     ("User's locker is 214", "User was given locker 88 after the refurb"),
@@ -107,6 +112,11 @@ ENDED = [
     ),
 ]
 HELD = [
+    ("User's choir is at 7", "Pub quiz moved to 8"),
+    ("User's lessons cost 30 euros", "User spent 35 euros on new books"),
+    ("User: j'ai deux chats", "User: le chat du voisin est mort"),
+    ("User: wir wohnen im dritten Stock", "User: die Nachbarn sind in den ersten Stock gezogen"),
+    ("User: ma copine est sage-femme", "User: le groupe s'est s\u00e9par\u00e9, je joue seul maintenant"),
     ("User's landlord is Mr Shah", "Mr Shah is the landlord of the pub now"),
     ("User's friend is Priya", "Tom is User's friend now"),
     ("User is a barista at Costa", "User's flatmate got the apprenticeship as a joiner"),
