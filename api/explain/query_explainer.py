@@ -34,6 +34,7 @@ FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
     "number": "the question asks how many, and it says a number",
     "date": "its document is of the time that the question names",
     "cueLimit": "these order results of about the same merit, and hardly raise the best",
+    "memory": "a memory says one thing in few words, and is near to more questions than a passage",
     "supersedes": "it replaced what would answer the question",
     "relative": "it is about a relative or friend, and the question about who asks or about another one",
     "noNumber": "the question asks for a number, and it says none",

@@ -3,7 +3,9 @@
 `workspace`: a firm's texts in six languages; `chats`: a midwife's. Written later, in passages of 100 to 300 words with
 more answers that changed: `family` (two parents, three languages, long replies of the assistant), `team` (chat of
 colleagues, minutes, wiki; four languages), `freelancer` (mails and notes; five languages), `club` (minutes and
-newsletters) and `student` (chats). The whole of `club` and `student` was looked at while rules were chosen.
+newsletters) and `student` (chats). The whole of `club` and `student` was looked at while rules were chosen. `hotel`
+(hand-overs, minutes, mails, reports; five languages), `project` (issues, releases, minutes of a program's maintainers;
+four languages) and `renovation` (letters, offers, chats with long replies; four languages) were written last.
 
 A text begins with `=== `, its day and its title. `?` one text answers, with the words that tell it; `>` words of a
 newer text answer, those of an older one did before; `~` names somebody or something known, and asks what no text says;
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
-SOURCES = ("workspace", "chats", "family", "team", "freelancer", "club", "student")
+SOURCES = ("workspace", "chats", "family", "team", "freelancer", "club", "student", "hotel", "project", "renovation")
 
 
 @dataclass(frozen=True, slots=True)

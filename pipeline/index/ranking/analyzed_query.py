@@ -12,7 +12,14 @@ from pipeline.index.ranking.calibration import Calibration
 from pipeline.index.ranking.learned.answer_kinds import AskedKind
 from pipeline.index.ranking.learned.newer_statement import StatementPair, answers_instead
 from pipeline.index.ranking.query_intent import QueryIntent
-from pipeline.index.ranking.ranking_parameters import CHUNK_K1, K1, NEIGHBOR_MAX_CHARS, NEIGHBOR_SHARE
+from pipeline.index.ranking.ranking_parameters import (
+    CHUNK_K1,
+    FEW_ROWS_EVIDENCE,
+    K1,
+    NEIGHBOR_MAX_CHARS,
+    NEIGHBOR_SHARE,
+    WORD_ROWS,
+)
 from pipeline.index.segments.binary_quantization import SignBitCodes
 from pipeline.index.segments.postings import Postings
 from pipeline.index.segments.segment import Segment
@@ -64,8 +71,12 @@ class AnalyzedQuery:
 
     @property
     def _word_share(self) -> np.float32:
-        """The share of their weight that words count with: the only word of a question is found in many a text."""
-        full = self.calibration.full_word_evidence
+        """The share of their weight that words count with: the only word of a question is found in many a text.
+
+        And in a small namespace few rows are as near by meaning, while nobody knows how rare a word of one row is.
+        """
+        few = min(max(WORD_ROWS / max(self.row_count, 1), 1.0), FEW_ROWS_EVIDENCE)
+        full = few * self.calibration.full_word_evidence
         return np.float32(min(self.term_weights.total_weight / full, 1.0) if full else 1.0)
 
     def vector_contribution(

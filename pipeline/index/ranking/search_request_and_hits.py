@@ -22,6 +22,7 @@ ScoreFactor = Literal[
     "time",
     "number",
     "date",
+    "memory",
     "supersedes",
     "memorySupport",
     "passage",

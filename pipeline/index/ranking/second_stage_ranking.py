@@ -24,6 +24,8 @@ from pipeline.index.ranking.ranking_parameters import (
     CUE_LEAD_SHARE,
     FEATURE_RANKS_PER_RESULT,
     FULL_CUE_SIMILARITY,
+    MANY_THINGS_MIN_CHARS,
+    MEMORY_PENALTY,
     MEMORY_SUPPORT_FACTOR,
     MIN_ANSWER_SIMILARITY,
     MIN_FEATURE_RANKS,
@@ -78,6 +80,9 @@ def apply_second_stage(
     Texts that are far from being a result are not read. The features that the request adds come before it is decided
     which of the best answer and hold now.
     """
+    if "chunk" in request.kinds:
+        memories = np.flatnonzero(~candidates.is_chunk)
+        candidates = candidates.with_contribution("memory", np.full(len(memories), -MEMORY_PENALTY), memories)
     if len(successors.superseded):  # what is no answer makes none of its successor
         candidates = _lower_other_answers(query, candidates, np.zeros(len(candidates), np.bool_))
     aligned = align_memories_to_chunks(candidates.document_ordinals, candidates.is_chunk, *_text_spans(candidates))
@@ -86,7 +91,7 @@ def apply_second_stage(
     )
     if request.rescore is not None:
         candidates = _rescore_best(candidates, request.limit, request.rescore)
-    candidates = _lower_other_answers(query, candidates, replacing)
+    candidates = _lower_without_names(query, _lower_other_answers(query, candidates, replacing))
     comparison = _compare_best(query, candidates, aligned, documents)
     if comparison is None:
         return candidates
@@ -139,7 +144,6 @@ def _lower_other_answers(query: AnalyzedQuery, candidates: Candidates, spared: N
         texts = {at: text for at in above if len(text := candidates.text(at)) <= longest}
         lowered = {at: highest for at, text in texts.items() if is_other(text)}
         candidates = _set_scores(candidates, factor, lowered)
-    candidates = _lower_without_names(query, candidates)
     return _lower_other_kinds(query, candidates, spared)
 
 
@@ -488,10 +492,18 @@ def _add_support(
     )
     penalties = np.full(np.count_nonzero(outdated), -OUTDATED_CHUNK_PENALTY)
     candidates = candidates.with_contribution("outdated", penalties, outdated)
+    candidates = _raise_to_support(candidates, support)
     scores = candidates.scores
     repeated = aligned.memory_positions[current & (scores[aligned.chunk_positions] >= scores[aligned.memory_positions])]
     penalties = np.full(len(repeated), -STATED_IN_CHUNK_PENALTY)
     return candidates.with_contribution("statedInChunk", penalties, repeated), replacing_chunks
+
+
+def _raise_to_support(candidates: Candidates, support: NDArray[np.float64]) -> Candidates:
+    """Raise chunks that say several things to the score of their best memory, whose vector is that of one thing."""
+    lead = np.flatnonzero(support > candidates.scores)
+    lead = lead[[len(candidates.text(at)) >= MANY_THINGS_MIN_CHARS for at in lead.tolist()]]
+    return candidates.with_contribution("memorySupport", support[lead] - candidates.scores[lead], lead)
 
 
 def _propagate_to_successors(

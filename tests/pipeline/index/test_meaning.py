@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 
+import numpy as np
 import pytest
 
 from api.search.search_query import SearchContext, SearchModels, search_index
@@ -12,6 +14,7 @@ from bench.recall import build_text_index
 from pipeline.errors import OutageError
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.query_analysis import analyze_query
+from pipeline.index.ranking.ranking_parameters import FEW_ROWS_EVIDENCE
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
 from pipeline.models.e5.e5_embedder import E5Embedder
 from pipeline.models.e5_with_encoder_embedder import E5WithEncoderEmbedder
@@ -172,6 +175,14 @@ async def test_not_every_numeral_answers_a_question_for_a_phone_number_or_an_add
 
 async def test_a_question_of_one_word_in_a_frame_is_answered_by_what_has_the_word(model: E5Embedder) -> None:
     assert "User lives in Lisbon" in await _found(model, "Where does she live?", ("User lives in Lisbon", "It rains."))
+
+
+async def test_words_prove_less_where_there_are_few_rows(model: E5Embedder) -> None:
+    asked = await analyze_query(await build_text_index(FACTS, model), model, "Who bought a Pixel?")
+    half = np.full(1, 0.5, np.float32)
+    few, more, many = [float(replace(asked, row_count=rows).bm25_contribution(half)[0]) for rows in (60, 200, 300)]
+    assert 0.0 < few < more < many
+    assert many <= few * FEW_ROWS_EVIDENCE + 1e-6
 
 
 async def test_the_only_word_of_a_question_makes_no_sure_answer_of_what_has_it(model: E5Embedder) -> None:

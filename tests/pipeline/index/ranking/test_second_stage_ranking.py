@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.index.ranking.ranking_parameters import SECOND_STAGE_CANDIDATES
+from pipeline.index.ranking.ranking_parameters import SECOND_STAGE_CANDIDATES, UNKNOWN_NAME_PENALTY
 from pipeline.index.ranking.second_stage_ranking import align_memories_to_chunks
 from schemas.events import Relation
 from schemas.filters import ScalarEquality
@@ -57,6 +57,16 @@ async def test_a_memory_comes_after_the_passage_that_says_the_same(either: Index
     await either.add_memory("m", "Bob went to the sea with Bob's dog", "d", start=len(PASSAGES[0]) + 5)
     found = await either.found_ids("Did Bob go to the sea with a dog?", threshold=0.0)
     assert found.index("d-1") < found.index("m")
+
+
+async def test_a_passage_of_several_things_answers_as_well_as_its_best_memory(either: IndexHarness) -> None:
+    said = "Bob keeps bees behind the mill."
+    await either.add_document("long", f"{said}{' The council met again, and the market was moved to Friday.' * 7}")
+    await either.add_memory("of-long", said, "long", start=0)
+    hits = await either.hits("Who keeps bees behind the mill?", threshold=0.0, explain=True)
+    assert [hit.id for hit in hits] == ["long-0", "of-long"]
+    assert (hits[0].explanation or {})["memorySupport"] > 1.0
+    assert hits[0].raw_score > hits[1].raw_score
 
 
 async def test_a_memory_in_other_words_is_found_by_the_short_passage_that_it_was_made_of(either: IndexHarness) -> None:
@@ -133,6 +143,12 @@ async def test_what_replaced_a_number_is_found_though_it_says_none(either: Index
     asked = "How much does my gym cost?"
     assert await either.found_ids(asked, kinds=("memory",)) == ["new"]
     assert (await either.found_ids(asked))[0] == "new"
+
+
+async def test_a_name_that_nothing_has_counts_once_also_where_something_was_replaced(either: IndexHarness) -> None:
+    await _add_superseded_home(either)
+    hits = await either.hits("Did Harriet move to Vienna?", threshold=0.0, explain=True)
+    assert {(hit.explanation or {}).get("unknownName") for hit in hits} == {-UNKNOWN_NAME_PENALTY}
 
 
 async def test_the_newest_version_is_found_over_all_between(either: IndexHarness) -> None:
