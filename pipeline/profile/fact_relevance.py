@@ -32,7 +32,7 @@ _BIOGRAPHY = re.compile(
     r"married|divorced|died|founded|inherited|starts at(?= [A-Z])|started (?:at|with|as)(?= (?:an? |the )?\w)|"
     r"broke up with|separated from|has been an?|used to|(?:is|are) (?:starting (?:at|as|with)|"
     r"joining|moving (?:in)?to)|got (?:an?|the) (?:[\w-]+ "
-    r"){0,2}(?:job|position|role|apprenticeship|internship|degree|licen[cs]e))\b"
+    r"){0,2}(?:job|position|role|apprenticeship|internship|degree|licen[cs]e|house|flat|apartment|keys))\b"
 )
 """Events that made somebody what they are."""
 _ENDURING = re.compile(

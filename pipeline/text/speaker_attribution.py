@@ -346,6 +346,8 @@ def _is_transcript(text: str, turns: list[_Turn]) -> bool:
         return False
     names = Counter(name for name, *_ in turns if name != TEAM)
     is_answered = any(map(_is_machine, names))
+    if names.keys() <= _ROLES:
+        return True
     if is_answered and any(name.casefold() in _WRITER for name in names):
         return True
     # What is listed once each, such as `Files: choose yours`, speaks of the reader.
@@ -358,6 +360,10 @@ def _is_transcript(text: str, turns: list[_Turn]) -> bool:
     if len(turns) == 1:
         return True
     return len(names) <= max(2, len(turns) * 2 // 3) or personal * 2 >= len(turns)
+
+
+_ROLES = frozenset({"user", "human"})
+"""Who speaks in a chat with an assistant, as programs write it."""
 
 
 def _is_exchange(turns: list[_Turn], text: str) -> bool:

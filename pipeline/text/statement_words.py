@@ -7,7 +7,7 @@ once, because a short statement seldom shows its language; what means something 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -365,9 +365,86 @@ def named_relatives(text: str) -> list[str]:
     >>> named_relatives("Mein Mann Hauke kocht, die Frau Meier nicht"), named_relatives("istri saya Dewi kerja")
     (['Mein Mann Hauke'], ['istri saya Dewi'])
     """
-    spaced, found = _spaced(text), list(_WORD.finditer(text))
-    phrases: list[str] = []
+    return [phrase for phrase, name, _ in _owned("relatives", text) if name]
+
+
+def own_relatives(text: str) -> list[tuple[str, bool]]:
+    """Return the speaker's people and animals in a request, as it names them, and whether it tells a name or an age.
+
+    >>> own_relatives("was koche ich mit meiner Tochter Lina (7) und meinem Vater?")
+    [('meiner Tochter Lina (7)', True), ('meinem Vater', False)]
+    >>> own_relatives("un libro per mio nipote di 5 anni")
+    [('mio nipote di 5 anni', True)]
+    """
+    found: list[tuple[str, bool]] = []
+    for phrase, name, end in (*_owned("relatives", text), *_owned("animals", text)):
+        age = _age_after().match(text, end)
+        found.append((f"{phrase}{age[0]}" if age is not None else phrase, name != "" or age is not None))
+    return found
+
+
+def names_own_at_begin(text: str) -> bool:
+    """Return whether a statement is about one of the speaker's people or animals.
+
+    >>> names_own_at_begin("meinen Hund, er ist brav"), names_own_at_begin("ich habe einen Hund")
+    (True, False)
+    """
+    return relative_in_subject(text) != "" or any(text.startswith(phrase) for phrase, _ in own_relatives(text))
+
+
+def only_relative(text: str) -> str:
+    """Return the only one of the speaker's people whom a request names, as it names them; empty if there is none.
+
+    >>> only_relative("que regalo a mi hermana Ana"), only_relative("mi hermana y mi madre"), only_relative("dla mamy")
+    ('mi hermana Ana', '', 'mamy')
+    """
+    owned = list(dict.fromkeys(phrase for phrase, _ in own_relatives(text)))
+    named = owned or list(dict.fromkeys(_bare_relatives(text)))
+    return named[0] if len(named) == 1 else ""
+
+
+def _bare_relatives(text: str) -> Iterator[str]:
+    """Yield relatives that are the speaker's without a word for it: `dla mamy`, `pentru tata`."""
+    spaced = _spaced(text)
     for match in _pattern("relatives").finditer(spaced):
+        *_, before = ["", *spaced[: match.start()].split()]
+        if before in _BEFORE_BARE or _UNOWNED.search(match.group()) is not None:
+            yield match.group().strip()
+
+
+_BEFORE_BARE = frozenset(
+    {
+        "dla",
+        "do",
+        "od",
+        "z",
+        "ze",
+        "pro",
+        "k",
+        "ke",
+        "s",
+        "se",
+        "u",
+        "za",
+        "pentru",
+        "cu",
+        "\u0434\u043b\u044f",
+        "\u0443",
+        "\u0441",
+        "\u043a",
+        "\u043e\u0442",
+        "\u043f\u0440\u043e",
+        "\u0437",
+        "\u043f\u043e\u0434\u0430\u0440\u0438\u0442\u044c",
+    }
+)
+"""Prepositions of languages without articles, in which a relative is the speaker's without a word for it."""
+
+
+def _owned(kind: str, text: str) -> Iterator[tuple[str, str, int]]:
+    """Yield the speaker's relatives or animals with the word that makes them theirs, a name if any, and their end."""
+    spaced, found = _spaced(text), list(_WORD.finditer(text))
+    for match in _pattern(kind).finditer(spaced):
         first, name = spaced[: match.start()].count(" "), spaced[: match.end()].count(" ")
         if name < len(found) and found[name].group() in _OWNERS_AFTER:
             name += 1
@@ -375,10 +452,23 @@ def named_relatives(text: str) -> list[str]:
             first -= 1
         elif _OWNED_BY_ENDING.search(match.group()) is None:
             continue
+        last, named = found[name - 1], ""
         if name < len(found) and _is_name(found[name].group()):
-            gap = text[found[name - 1].end() : found[name].start()]
-            phrases += [text[found[first].start() : found[name].end()]] if _NAME_GAP.fullmatch(gap) else []
-    return phrases
+            is_next = _NAME_GAP.fullmatch(text[last.end() : found[name].start()]) is not None
+            last, named = (found[name], found[name].group()) if is_next else (last, "")
+        yield text[found[first].start() : last.end()], named, last.end()
+
+
+@cache
+def _age_after() -> re.Pattern[str]:
+    """Return the pattern of an age behind whom it is of: `(7)`, `de 3 años`, `van 8 jaar`."""
+    return re.compile(rf" \(\d{{1,2}}\)| (?:de|di|d'|von|van|p\u00e5)? ?\d{{1,2}} (?:{_YEARS})\b", re.IGNORECASE)
+
+
+_YEARS = (
+    "jahren?|ans|mois|a\u00f1os|meses|anni|mesi|anos|jaar|maanden|\u00e5r|lat|miesi\u0119cy|let|godin[ae]|\u043b\u0435\u0442|"
+    "\u0433\u043e\u0434\u0430?|ani|luni"
+)
 
 
 def _is_name(word: str) -> bool:

@@ -34,6 +34,8 @@ StatementSet = Literal[
     "strangers_locked",
     "gathered_open",
     "gathered_locked",
+    "requests_open",
+    "requests_locked",
 ]
 """Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
 minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash; *texts*
@@ -48,7 +50,8 @@ copied group chats, voice notes, letters, standups, role plays that end, and a t
 fourteen languages; *gathered* are voice notes, notes in lists,
 chats with an assistant, group chats, mails, minutes, games and fiction, in eleven languages; *strangers* are exports,
 transcripts, journals, letters, forms, posts, tickets, a curriculum, a recipe and chats with an assistant, in fifteen
-languages."""
+languages; *requests* are requests and questions that carry facts in passing, and tasks about what is made up or pasted,
+in twenty-four languages."""
 SYNCED: Final = frozenset({"documents_open", "documents_locked", "notices_open", "notices_locked"})
 """What a connector brings: its writer is not the user."""
 _NOTHING = "-"

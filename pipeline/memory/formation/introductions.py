@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from pipeline.memory.grammar.fact_detection import without_question
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.message_text import NUMBER
 from pipeline.memory.languages.english import english_pattern, english_words
@@ -103,7 +104,7 @@ _REQUEST = re.compile(
     r"find|show|tell|explain|draft|plan|compare|list|need|looking for)\b",
     re.IGNORECASE,
 )
-_SELF = r"(?:I|we|my|our)\b(?! (?:was|were|said|mentioned|guess|think|mean|wonder|assume|hope|would|could)\b)"
+_SELF = r"(?:I|im|ive|we|my|our)\b(?! (?:was|were|said|mentioned|guess|think|mean|wonder|assume|hope|would|could)\b)"
 _PROPER = r"(?-i:[A-Z])\w+"
 _JOINED = (
     r"(?:because|(?:ever )?since|now that|given that|seeing as|"
@@ -121,7 +122,7 @@ _REASON_LAST = re.compile(
 )
 _RUN_ON = re.compile(
     rf"^(?P<rest>.*?\w\W{{0,2}})(?:[,;]|\.\.+| -+) ?(?:(?:and|but|also|btw|by the way)\b,? ?)*"
-    rf"(?P<own>(?:{_SELF}|(?:he|she|they)\b(?! would\b)).*)$",
+    rf"(?P<own>(?:{_SELF}|(?:he|she|they)\b(?! would\b)|it(?:'s| is| has)\b).*)$",
     re.IGNORECASE,
 )
 """What somebody adds to a request: `suggest a gift for my brother, he is into climbing`."""
@@ -132,10 +133,37 @@ _WHO = re.compile(
     r"(?P<rest>[^,.;?!()]{3,})"
 )
 """What is told of a relative: `for my mum, who's just retired, …`."""
+_IN_LAW = re.compile(r"\b((?:mother|father|sister|brother|son|daughter)s?) in law\b", re.IGNORECASE)
+_LEFT_OUT = re.compile(r"\b(?:without|no) (?:any )?(?P<what>(?:[a-z-]+ )?[a-z-]+?)(?: please| pls)?\W*$", re.IGNORECASE)
+_IT = re.compile(r"\b(?:it|them|that)\b", re.IGNORECASE)
+"""What somebody leaves out, and what they mean by it in the reason that they add."""
+_OF_AGE = re.compile(
+    rf"\b(?P<owner>my|our) (?P<age>{NUMBER})[ -]?(?P<unit>year|month|week)s?[ -]?olds?(?: (?P<who>{_PERSON}))?"
+    r"(?= (?:on|in|at|with|for|from|and|or|after|before|while|when|about|this|next|"
+    r"every|who|is|to|has|won't|can't|doesn't|hates?|loves?|likes?|called|named)\b|"
+    r"[,.?!;:]|$)",
+    re.IGNORECASE,
+)
+"""A child of whom a request tells the age: `games for my 4 year old`."""
+_DATED = re.compile(
+    r"\bmy (?P<what>(?:[a-z-]+ )?(?:surgery|operation|op|wedding|trip|move|exam|interview|test|scan|treatment|due date|"
+    r"holiday|flight|marathon|half marathon|graduation|retirement)) (?P<when>(?:to [A-Z]\w+ )?(?:in|on|next|this) (?:"
+    r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|spring|summer|autumn|winter|week|month|"
+    r"year|the \d)[\w ]{0,24}?)(?=[,.?!;]|$| (?:and|but|so|what|how|can|should|with|after|before|if|for|to|because)\b)",
+    re.IGNORECASE,
+)
+"""An event of one's own, of which a request tells the time."""
+_ILL_WITH = re.compile(
+    r"\b(?:with|despite|given|about|for|because of) my (?P<what>(?:type \d )?(?:diabetes|asthma|adhd|autism|epilepsy|"
+    r"migraines?|eczema|psoriasis|ibs|pcos|ms|ocd|depression|anxiety|insomnia|anaemia|anemia|coeliac|celiac|gout|copd|"
+    r"hypertension|[a-z]+(?:itis|algia|osis)|(?:bad|weak|dodgy) (?:back|knees?|hip|shoulder|heart)|"
+    r"[a-z]+ (?:allergy|intolerance)))\b",
+    re.IGNORECASE,
+)
 _TITLED = r"(?:Dr|Prof|Mrs?|Ms)\.? (?-i:[A-Z])[\w-]+"
 _NO_DAY = r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Christmas|Easter)"
 _NAMED_PERSON = re.compile(
-    rf"\b(?P<who>(?:my|our) (?:[a-z]+ )?(?P<kind>{_PERSON}))(?: \(|,)? ?"
+    rf"\b(?P<who>(?:my|our) (?:[a-z]+(?:'s)? )?(?P<kind>{_PERSON}))(?: \(|,)? ?"
     rf"(?P<name>{_TITLED}|{_NO_DAY}[A-Z][a-z]+(?:-[A-Z][a-z]+)?(?: {_NO_DAY}[A-Z][a-z]+)?)\b"
 )
 _AS_ROLE = re.compile(
@@ -224,10 +252,11 @@ def _introduction(sentence: str) -> list[str]:
 
 def _is_role(part: str) -> bool:
     """Return whether `a nurse` or `a vegetarian` is what somebody is, and not `a rule`."""
-    bare = re.sub("^an? ", "", part)
+    bare = _WITH.split(re.sub("^(?:an? )?(?:type \\d )?", "", part), maxsplit=1)[0]
     return bare not in _NO_ROLES and (_STATE.match(bare) or _ROLE.match(bare)) is not None
 
 
+_WITH = re.compile(r" (?:with|on|who) ")
 _NO_ROLES = english_words("no_roles")
 
 
@@ -289,6 +318,15 @@ def _run_on(sentence: str) -> list[str]:
     return [part for part in _NEW_CLAUSE.split(sentence) if part]
 
 
+def is_request(sentence: str) -> bool:
+    """Return whether a sentence asks an assistant or anybody for something.
+
+    >>> is_request("any tips for Rome"), is_request("I live in Rome")
+    (True, False)
+    """
+    return _REQUEST.search(sentence) is not None
+
+
 def with_asides(sentence: str) -> list[str]:
     """Return a sentence without what it says in passing, and that as statements.
 
@@ -299,6 +337,7 @@ def with_asides(sentence: str) -> list[str]:
     >>> with_asides("I like Rome, my sister likes Oslo")
     ['I like Rome, my sister likes Oslo']
     """
+    sentence = _IN_LAW.sub(r"\1-in-law", sentence)
     plain = sentence.replace("\u2019", "'")
     if (before := _REASON_FIRST.match(plain)) is not None:
         return [before["own"], *with_asides(before["rest"])]
@@ -307,15 +346,40 @@ def with_asides(sentence: str) -> list[str]:
         rest = plain[: role.start()].strip(" ,") or role["rest"]
         return [f"I'm {role['role']}", *(with_asides(rest) if rest else [])]
     parts = [sentence]
-    is_request = _REQUEST.search(plain) is not None
-    reason = _REASON_LAST.match(plain) if is_request else None
-    added = reason or (_RUN_ON.match(plain) if is_request else None)
+    is_asking = is_request(plain)
+    reason = _REASON_LAST.match(plain) if is_asking else None
+    added = reason or (_RUN_ON.match(plain) if is_asking else None)
     if added is not None and not (_UNREAL.search(added["rest"]) or find_instruction(added["rest"])):
         end = "?" if plain.rstrip().endswith("?") else ""
-        parts = [f"{added['rest'].rstrip(' ,')}{end}", added["own"].rstrip("? ")]
+        parts = [f"{added['rest'].rstrip(' ,')}{end}", without_question(added["own"]).rstrip("? ")]
+        parts[1] = _with_what_is_meant(parts[1], added["rest"])
         parts = parts[:: -1 if reason is not None else 1]  # a reason names nobody of the request
-    told, named = list(_told_of_others(plain)), list(_named(plain))
-    return [*parts, *told, *named] if is_request else [*named, *parts, *told]
+    told, named = list(_told_of_others(plain)), [*_named(plain), *_presupposed(plain)]
+    return [*parts, *told, *named] if is_asking else [*named, *parts, *told]
+
+
+def _with_what_is_meant(added: str, request: str) -> str:
+    """Return what is added to a request with what its `it` means: what is left out, or a thing of the speaker's.
+
+    >>> _with_what_is_meant("I can't stand it", "a curry without coconut milk please")
+    "I can't stand coconut milk"
+    >>> _with_what_is_meant("it's plot 14", "what do I do about my allotment")
+    'my allotment is plot 14'
+    """
+    if (left_out := _LEFT_OUT.search(request)) is not None:
+        return _IT.sub(left_out["what"], added, count=1)
+    if (begin := _BEGINS_WITH_IT.match(added)) is None:
+        return added
+    own = _OWN_LAST.search(request)
+    return (
+        ""
+        if own is None
+        else f"{own[0].strip()} {begin['verb'].replace(chr(39) + 's', 'is').strip()}{added[begin.end() :]}"
+    )
+
+
+_BEGINS_WITH_IT = re.compile(r"it(?P<verb>'s| is| has)\b", re.IGNORECASE)
+_OWN_LAST = re.compile(r"\b(?:my|our) (?:[\w'-]+ ){0,2}[\w'-]+(?=\W*$)")
 
 
 def _told_of_others(sentence: str) -> Iterator[str]:
@@ -324,6 +388,25 @@ def _told_of_others(sentence: str) -> Iterator[str]:
         yield f"{where['own']} at {where['place']}{where['rest']}"
     for told in _WHO.finditer(sentence):
         yield f"{told['who']} {without_clitic(told['verb'], told['rest'])} {told['rest'].rstrip()}"
+
+
+def _presupposed(sentence: str) -> Iterator[str]:
+    """Yield what a sentence takes for known of its speaker: a child's age, a date of theirs, an illness.
+
+    >>> list(_presupposed("what can I do with my 4 year old after my knee surgery in May, with my asthma?"))
+    ['I have a 4 year old child', 'I have my knee surgery in May', 'I have asthma']
+    """
+    for aged in _OF_AGE.finditer(sentence):
+        age = f"{aged['age']} {aged['unit']}"
+        yield f"I have a {age} old child" if aged["who"] is None else f"{aged['owner']} {aged['who']} is {age}s old"
+    for dated in _DATED.finditer(sentence):
+        yield f"I have my {dated['what']} {dated['when']}"
+    for ill in _ILL_WITH.finditer(sentence):
+        article = "a " if _COUNTED_ILLS.search(ill["what"]) is not None else ""
+        yield f"I have {article}{ill['what']}"
+
+
+_COUNTED_ILLS = re.compile(r"(?:back|knee|hip|shoulder|heart|allergy|intolerance)$")
 
 
 def _named(sentence: str) -> Iterator[str]:

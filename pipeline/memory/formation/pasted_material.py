@@ -12,7 +12,7 @@ _GIVEN = (
     r"(?:wrote|texted|sent|said|emailed|posted)(?: me)?)[^\n:.!?]{0,60}\b(?:email|e-mail|mail|letter|text|essay|"
     r"article|paragraph|post|message|poem|lyrics|song|code|draft|bio|story|script|abstract|review|ad|listing|"
     r"config(?:uration)?|docker-?compose|compose file|ya?ml|json|dockerfile|schema|"
-    r"transcript|excerpt|passage|sentence|statement|paper|reads?|quote|error|log|speech|wrote|said|sent|posted)"
+    r"transcript|excerpt|passage|character|sentence|statement|paper|reads?|quote|error|log|speech|wrote|said|sent|posted)"
 )
 _ASKED = (
     r"(?:^|(?<=[.!?:\n]))[ \t]*(?:[^\n:.!?]{0,60}\b(?:please|pls|(?:can|could|would|will) you|help me|"
@@ -22,17 +22,27 @@ _HANDED_OVER = re.compile(
     r"(?!^[ \t]*(?:review|feedback|critique|edit|fix|answer)[ \t]*:[ \t]*\S)"
     rf"(?:{_ASKED}(?:{_TASK})\b[^\n:]{{0,120}}|{_GIVEN}[^\n:.!?]{{0,60}}|"
     r"^[ \t]*(?!(?:\w+ )?(?:voice|audio) )(?:\w+ ){0,2}(?:lyrics|poem|quote|excerpt|transcript|article|"
-    r"essay|riddle|joke|limerick|haiku|song|verse|chorus|(?:test|exercise|grammar|practice|example) (?:answer|sentence|"
+    r"essay|riddle|joke|limerick|haiku|song|verse|chorus|solve|homework|"
+    r"character(?: sheet)?|(?:test|exercise|grammar|practice|example) (?:answer|sentence|"
     r"phrase|question)s?)(?: ideas?| drafts?)?[ \t]*):[ \t]*(?=[^\s\u2026]|\n)",
     re.IGNORECASE | re.MULTILINE,
 )
 _HANDED_OVER_ELSEWHERE = re.compile(
     r"(?:\b(?:\u00fcbersetz|korrigier|tradu|corr[ie]g|vertaal|verbeter|przet\u0142umacz|popraw|dialog|di\u00e1log|gedicht|po[e\u00e8]m|"
     r"\u043f\u0435\u0440\u0435\u0432\u0435\u0434|\u0438\u0441\u043f\u0440\u0430\u0432|\u00e7evir|d\u00fczelt|\u00f6vers\u00e4tt)\w*|"
-    r"\u7ffb\u8a33|\u7ffb\u8bd1|\u6dfb\u524a|\ubc88\uc5ed)[^\n:\uff1a.?!]{0,60}[:\uff1a](?=\s)",
+    r"\u7ffb\u8a33|\u7ffb\u8bd1|\u6dfb\u524a|\ubc88\uc5ed)[^\n:\uff1a.?!]{0,60}(?::(?=\s)|:(?=[\u2e80-\u9fff])|\uff1a)",
     re.IGNORECASE,
 )
 """The same in other languages: what to translate, to correct or to write."""
+_TO_WORK_ON = re.compile(
+    r"(?:^|(?<=[.!?\n] ))[ \t]*(?:\w+ ){0,2}"
+    r"(?:(?:schreib|formulier|fass|schrijf|herschrijf|vat|riassum|scriv|résum|rédig|"
+    r"écri[st]|reformul|resum|redact|escrib|reescrib|escrev|reescrev|napisz|streść|wymyśl|napiš|напиш|перескаж|придума|"
+    r"skriv|sammanfatta|kirjoita|özetle|düzenle|inventa?|hausaufgabe|devoir|tarea|compit|lição|huiswerk|läxa|ödev|"
+    r"zadanie|домашн)\w*|写|总结|润色|作业|宿題)[^\n:\uff1a.?!]{0,60}[:\uff1a]",
+    re.IGNORECASE,
+)
+"""Orders to write, or homework, at the begin of a sentence, before a colon and what they are about."""
 _OF_VERSES = re.compile(r"\b(?:lyrics?|verses?|chorus|bridge|poem|song|ballad)\b", re.IGNORECASE)
 _VERSES = re.compile(r"(?:^[^\W\d_a-z][^\n:?!.]{8,70}(?<![.!?:;])$\n?){3,}", re.MULTILINE)
 """Lines that begin with a capital and have no stop, as those of a song do, where a text speaks of one."""
@@ -81,7 +91,7 @@ MIN_QUOTED_WORDS = 3
 MAX_TITLE_WORDS = 7
 
 
-_HANDING_OVER = (_HANDED_OVER, _TASK_ALONE, _HANDED_OVER_ELSEWHERE)
+_HANDING_OVER = (_HANDED_OVER, _TASK_ALONE, _HANDED_OVER_ELSEWHERE, _TO_WORK_ON)
 
 
 def blank_pasted(text: str) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from itertools import chain, islice
 
 from pipeline.memory.attributes.attribute import Attribute
@@ -17,7 +18,13 @@ from pipeline.memory.formation.document_voice import (
     team_of,
     without_title,
 )
-from pipeline.memory.formation.introductions import assigned, separate_statements, with_asides, without_stops
+from pipeline.memory.formation.introductions import (
+    assigned,
+    is_request,
+    separate_statements,
+    with_asides,
+    without_stops,
+)
 from pipeline.memory.grammar.english_parser import spelling_corrector
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.instructions import to_be_remembered
@@ -28,9 +35,11 @@ from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
 from pipeline.memory.languages.listed_items import listed_items
 from pipeline.memory.languages.profiles import LanguageProfile, continues, detect_language
+from pipeline.memory.languages.requests import asks_something, continues_request, stated_beside
 from pipeline.memory.languages.short_messages import OF_THE_MOMENT, UNKNOWN, Meanings
 from pipeline.text.calendar_day import titled_day
 from pipeline.text.english_verbs import BASES, is_finite
+from pipeline.text.statement_words import only_relative
 from pipeline.text.utterance import TEAM
 from schemas.events import Relation
 
@@ -145,11 +154,13 @@ def _parts(passage: Passage) -> Iterator[str]:
     text = passage.utterance.text
     if passage.is_list:
         yield from (item.text for item in listed_items(text))
-    elif not passage.utterance.is_chat:
+    elif not passage.utterance.is_chat or passage.utterance.speaker is None:
         language = _language_of(text)
-        for sentence in split_sentences(text):
-            clauses = _clauses(sentence.text, language)
-            yield from clauses if len(clauses) > 1 else ()
+        sentences = [sentence.text for sentence in split_sentences(text)]
+        asks = language is not None and any(asks_something(sentence, language) for sentence in sentences)
+        for sentence in sentences:
+            parts = [part.text for part in _divided(sentence, language)]
+            yield from parts if len(parts) > 1 or asks else ()
 
 
 MAX_WEIGHED_CHARS = 8000
@@ -234,6 +245,7 @@ def _sentences(
             continue
         if passage.is_speech and discourse.language is None and detect_language(said) is None:
             said = spelling_corrector().corrected(said)
+        said = _with_topic(said, discourse) if passage.is_speech else said
         answers = answered(asked, said)
         is_of_life = context.speaker is None and meanings.is_of_life(asked)
         whole = with_question(asked, said) if is_of_life else ""
@@ -248,13 +260,42 @@ def _sentences(
                 continue
             tasks = assigned(said)
         separate = tasks or answers or (separate_statements(said) if passage.is_speech else [said])
-        for text, meaning in _statements(said, separate, discourse.language, meanings):
-            within = context if meaning is None else replace(context, meaning=meaning)
+        parts = list(_statements(said, separate, discourse.language, meanings))
+        # The meaning of a whole request says nothing of what is stated beside it.
+        is_beside = len(parts) > 1 or (context.meaning < 0 and _is_beside_request(passage, said, discourse.language))
+        for part in parts:
+            meaning = context.meaning if part.meaning is None else part.meaning
+            is_judged = not context.is_chat and (part.meaning is not None or not is_beside)
             said_now = SaidSentence(
-                text, within, discourse, is_answer=bool(answers), title=passage.title, as_written=whole
+                part.text,
+                replace(context, meaning=meaning if is_judged else max(meaning, 0.0)),
+                discourse,
+                is_answer=bool(answers),
+                title=passage.title,
+                as_written=part.text if part.is_whole else whole,
+                is_sentence=not part.is_whole,
             )
             yield _Spoken(said_now, start, end)
         asked = ""
+
+
+def _with_topic(said: str, discourse: Discourse) -> str:
+    """Return a sentence in another language with whom the request before it named, if it goes on about them."""
+    language = discourse.language
+    if language is None:
+        return said
+    said = continues_request(said, discourse.topic, language)
+    # A statement that is kept says itself whom it is about.
+    is_asked = asks_something(said, language) or language.hedges.search(said) is not None
+    goes_on = is_asked or (discourse.topic != "" and said.startswith(discourse.topic))
+    discourse.topic = only_relative(said) if goes_on else ""
+    return said
+
+
+def _is_beside_request(passage: Passage, said: str, language: LanguageProfile | None) -> bool:
+    """Return whether a sentence asks nothing in a short message that does."""
+    asks = is_request if language is None else partial(asks_something, profile=language)
+    return not asks(said) and any(asks(sentence.text) for sentence in split_sentences(passage.utterance.text))
 
 
 def _items(passage: Passage, context: SpeakerContext, discourse: Discourse, meanings: Meanings) -> Iterator[_Spoken]:
@@ -331,28 +372,55 @@ _CAME_BACK = re.compile(rf"{_TESTS}[.!]*$", re.IGNORECASE)
 _RESULT = re.compile(_SHOWN, re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Part of a sentence that stands alone; `meaning`: its own, if it has one; the others as of what is `Stated`."""
+
+    text: str
+    meaning: float | None = None
+    is_whole: bool = False
+    is_sought: bool = False
+
+
 def _statements(
     said: str, separate: list[str], language: LanguageProfile | None, meanings: Meanings
-) -> Iterator[tuple[str, float | None]]:
-    """Yield what a sentence says; of what is talked without stops, each clause with a meaning of its own."""
+) -> Iterator[_Part]:
+    """Yield what a sentence says; its clauses and what it states beside a request have a meaning of their own."""
     if separate:
-        yield from ((text, None) for text in separate)
+        yield from map(_Part, separate)
         return
-    clauses = _clauses(said, language)
-    if len(clauses) > 1 and clauses[0].count(" ") < _GREETING_WORDS:
-        clauses = clauses[meanings.kept.get(clauses[0], _NO_GREETING) < _NO_GREETING :]
-    for clause in clauses:
-        meaning = meanings.message(clause) if len(clauses) > 1 else None
-        yield from ((text, meaning) for text in with_asides(clause))
+    parts = _divided(said, language)
+    if len(parts) > 1 and parts[0].text.count(" ") < _GREETING_WORDS and not parts[0].is_whole:
+        parts = parts[meanings.kept.get(parts[0].text, _NO_GREETING) < _NO_GREETING :]
+    for part in parts:
+        if part.is_whole:
+            yield part
+            continue
+        meaning = meanings.kept.get(part.text)
+        if part.is_sought and (0.0 if meaning is None and len(parts) > 1 else meaning or _LASTS) < _LASTS:
+            continue
+        yield from (_Part(text, meaning) for text in with_asides(part.text))
 
 
+_LASTS = 2.0
+"""Log-odds from which what somebody looks for is to be kept: a flat, and not a recipe."""
 _GREETING_WORDS = 5
 _NO_GREETING = 1.0
 """Words, and log-odds that it is to be kept, below which the first clause of a talk tells who speaks: `hi it's me`."""
 
 
-def _clauses(said: str, language: LanguageProfile | None) -> list[str]:
-    return without_stops(said) if language is None else language.without_stops(said)
+def _divided(said: str, language: LanguageProfile | None) -> list[_Part]:
+    """Return the clauses of what is talked without stops, or what a sentence states beside what it asks."""
+    if language is None:
+        return [_Part(clause) for clause in without_stops(said)]
+    parts = [
+        [_Part(clause)]
+        if stated is None
+        else [_Part(each.text, is_whole=each.is_whole, is_sought=each.is_sought) for each in stated]
+        for clause in language.without_stops(said)
+        for stated in (stated_beside(clause, language),)
+    ]
+    return list(chain.from_iterable(parts))
 
 
 def _facts_of_sentences(

@@ -31,6 +31,7 @@ from pipeline.memory.languages.profiles import (
     likeliest_language,
     states_personal_fact,
 )
+from pipeline.memory.languages.requests import stated_beside
 from pipeline.memory.languages.short_messages import MEMORABLE, SURELY_MEMORABLE
 from pipeline.text.english_nouns import KIN, MEN, PARENTS, PETS, WOMEN, is_plural
 from pipeline.text.statement_words import named_relatives
@@ -45,11 +46,16 @@ _QUESTION_WORD = re.compile(
     re.IGNORECASE,
 )
 _QUESTION_AFTER = re.compile(
-    rf"(?<=\w)(?:,? (?:so|and|but)|,|\.\.+|;| -) (?=(?:{_QUESTION_WORD.pattern}|(?:any |some |good )*(?:\w+ )?"
+    rf"(?<=[\w)])(?:,? (?:so|and|but)|,|\.\.+|;| -) (?=(?:{_QUESTION_WORD.pattern}|(?:any |some |good )*(?:\w+ ){{0,3}}"
     r"(?:ideas?|tips?|suggestions?|advice|recommendations?|thoughts)\b)[^,;]*\?$)",
     re.IGNORECASE,
 )
 """Begin of a question after a statement."""
+_SUPPOSES = re.compile(
+    r"(?:and |but |so )?(?:if|suppose|imagine) (?=.* (?:who|what|how|which|where|when|should|can|could|would) )",
+    re.IGNORECASE,
+)
+"""A supposition before a question: `if I earn 30k and my wife 40k who pays more`."""
 _FIELDS = re.compile(r"(?:^|\s)[A-Z]\w+: ")
 """Fields of a form, of which several make no sentence."""
 _IRONY = re.compile(english_pattern("ironies"), re.IGNORECASE)
@@ -109,7 +115,7 @@ class Discourse:
     `firm`: the person, if it is a firm, so that only `they` means it.
     `pronouns`: those that have meant the person, so that whom `he` meant is no `she`. `speaker`: whose turn it is;
     `silent_turns`: how many are over in which nobody spoke of the person. `begins_small`: sentences begin with small
-    letters, so that a capital is a name's.
+    letters, so that a capital is a name's. `topic`: whom a request in another language named.
     """
 
     person: str | None = None
@@ -121,6 +127,7 @@ class Discourse:
     day: date | None = None
     language: LanguageProfile | None = None
     begins_small: bool = False
+    topic: str = ""
 
     def begin_turn(self, speaker: str | None) -> None:
         """Forget a person of whom neither of two speaks any more; between them may be a `that must be tough`."""
@@ -206,7 +213,7 @@ def _with_language(said: SaidSentence, text: str) -> tuple[str, LanguageProfile 
     before = said.discourse.language
     found = detect_language(text, before)
     if found is None and _is_perhaps_foreign(said, text) and _ACCENTED.search(said.text):
-        return text, likeliest_language(text)
+        return text, before or likeliest_language(text)
     if found is None and before is not None and is_doubtful(said.text, before):
         return normalize_message(said.text, said.context, is_speech=False), before
     if found is None or text.count(" ") > 1:
@@ -242,13 +249,13 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
     if said.discourse.person is not None and _OF_ANYBODY.match(said.text) and text[:3].lower() == "my ":
         return []
     is_marked = said.text.rstrip().endswith("?") and not _ends_before_question(said.text, text)
-    is_question = is_marked or asks_elsewhere(said.text)
+    is_question = is_marked or asks_elsewhere(said.text) or _SUPPOSES.match(said.text) is not None
     least = min_worth - _WORTH_OF_ANSWERS * said.is_answer - _WORTH_OF_MINUTES * said.context.is_group
     facts = _facts_of(doc, said.context, said.discourse, least, is_question=is_question)
     if not facts and not is_question and said.context.is_speech and (own := _IDENTITY.match(text)) is not None:
         facts = [_identity(own, said.context)]
     if not facts and _is_perhaps_foreign(said, text):
-        facts = _foreign_facts(said, text, likeliest_language(text))
+        facts = _foreign_facts(said, text, said.discourse.language or likeliest_language(text))
     if not facts and not is_question and said.context.meaning >= SURELY_MEMORABLE and _names_subject(doc):
         return [_record(said)]  # its clause was read as none, or as less than it says
     if not facts and not is_question and said.context.meaning >= SURELY_MEMORABLE and _tells_news(said.text):
@@ -274,9 +281,15 @@ _TO_OTHERS = re.compile(r"\b(?:you|your|yours|u|ur|please|pls)\b", re.IGNORECASE
 _IN_TALK = frozenset({"i", "me", "my", "mine", "we", "us", "our", "you", "your", "this", "that"})
 
 
+_INVERTED = re.compile(
+    r"(?:is|are|was|were|do|does|did|has|have|can|should) (?:a|an|the|my|i|someone|people)\b", re.IGNORECASE
+)
+
+
 def _tells_news(text: str) -> bool:
     """Return whether a message says in earnest that something has changed, and asks nobody for anything."""
-    return tells_of_change(text) and not tells_of_plan(text) and _TO_OTHERS.search(text) is None
+    is_question = _INVERTED.match(text) is not None
+    return tells_of_change(text) and not (tells_of_plan(text) or is_question or _TO_OTHERS.search(text))
 
 
 def _in_own_words(said: SaidSentence) -> DetectedFact:
@@ -298,13 +311,23 @@ def _identity(own: re.Match[str], context: SpeakerContext) -> DetectedFact:
 
 def _prepare(said: SaidSentence) -> str:
     text, said.discourse.place = resolve_there(said.text, said.discourse.place)
-    if said.context.is_speech and text.rstrip().endswith("?") and (match := _QUESTION_AFTER.search(text)) is not None:
-        text = text[: match.start()] if " " in text[: match.start()] else text  # more than `hey`
+    text = without_question(text) if said.context.is_speech else text
     text = with_patient(text) if said.context.is_speech else text
     plain = normalize_message(text, said.context, is_speech=said.context.is_speech)
     # As it was said, a message has small words of chats that look like another language's.
     is_foreign = all(detect_language(form, said.discourse.language) is not None for form in (said.text, plain))
     return normalize_message(text, said.context, is_speech=False) if is_foreign else plain
+
+
+def without_question(text: str) -> str:
+    """Return what is said before a question at the end of a sentence.
+
+    >>> without_question("I'm coeliac, any ideas?"), without_question("hey, any ideas?")
+    ("I'm coeliac", 'hey, any ideas?')
+    """
+    asked = _QUESTION_AFTER.search(text) if text.rstrip().endswith("?") else None
+    said = "" if asked is None else text[: asked.start()]
+    return said if " " in said else text
 
 
 def _ends_before_question(said: str, text: str) -> bool:
@@ -321,6 +344,8 @@ def _foreign_facts(said: SaidSentence, text: str, profile: LanguageProfile | Non
     # The mark of a question is gone from a message that is made ready for the parser.
     if profile is None or _NO_SENTENCE.search(text) or not said.context.is_speech:
         return []
+    if stated_beside(text, profile) == []:
+        return []  # it is an order
     if QUESTION_MARK.search(said.text) and not _ends_before_question(said.text, text):
         text = profile.before_question(text)
     elif said.context.is_chat and said.context.speaker is None:
@@ -425,7 +450,8 @@ def _agrees(clause: Clause, discourse: Discourse) -> bool:
     is_woman, is_man = words & WOMEN or discourse.pronouns & _SHE, words & MEN or discourse.pronouns & _HE
     if (is_woman and pronouns & _HE) or (is_man and pronouns & _SHE):
         return False
-    is_several = person is not None and is_plural(person.rpartition(" ")[2].lower())
+    last = (person or "").rpartition(" ")[2]
+    is_several = last.islower() and is_plural(last)  # not `uncle James`
     return is_several if clause.subject.lower_ == "they" else not (is_several and clause.subject.lower_ in _HE | _SHE)
 
 

@@ -671,5 +671,6 @@ def _omitted_subject(verb: str, lower: str, rest: str) -> str | None:
         and verb not in _GERUNDS
         and not _HEADING.match(rest)
     ):
-        return None if _FINITE.search(_OWNED.sub("", _NO_MORE.split(lower)[0])) else "I'm"
+        is_looking = lower.startswith("looking for ")  # `looking for a flat, must take dogs`
+        return None if not is_looking and _FINITE.search(_OWNED.sub("", _NO_MORE.split(lower)[0])) else "I'm"
     return None

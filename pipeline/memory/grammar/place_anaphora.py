@@ -9,7 +9,7 @@ _REACHED = (
     r"iving)|return(?:s|ed|ing)?|relocat(?:e|es|ed|ing)|commut(?:e|es|ed|ing)|back|trip|flight)"
 )
 _NAMED = re.compile(
-    rf"\b(?:(?P<how>in|at)|{_REACHED} to|(?:is|are|was|were|comes?|came|am|'m|'s|originally|moved) from|"
+    rf"\b(?:(?P<how>in|at|near)|{_REACHED} to|(?:is|are|was|were|comes?|came|am|'m|'s|originally|moved) from|"
     rf"visit(?:s|ed|ing)?) {_PLACE}"
 )
 _NO_PLACE = re.compile(

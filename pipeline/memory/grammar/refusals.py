@@ -129,7 +129,8 @@ def _lacks_object(token: "Token") -> bool:
     if f"{token.head.lemma_} {token.lower_}" in _PHRASES:
         return False  # `moved in yesterday`
     is_alone = token.dep_ == "prep" and token.tag_ == "IN" and not any(token.children) and token.head.dep_ != "relcl"
-    return is_alone and not token.nbor().lower_.endswith(("day", "days"))  # `on wednesdays`
+    after = token.nbor().lower_
+    return is_alone and not (after.endswith(("day", "days")) or after[0].isdigit())  # `on wednesdays`, `past 4.30am`
 
 
 def _is_opinion(clause: Clause) -> bool:

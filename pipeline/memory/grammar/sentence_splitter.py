@@ -27,7 +27,7 @@ _SKIPPED = re.compile(
 )
 _ITEM = re.compile(r"^\s*(?:[-*+\u2022]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _STOP = re.compile(
-    r"[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s|$)|[!?]+(?=[\u3040-\u30ff\u4e00-\u9fff])|[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]+(?=\s|$)|"
+    r"[.!?\u2026\u061f]+[\"'\u201d\u2019)\]]*(?=\s|$)|[!?]+(?=[\u3040-\u30ff\u4e00-\u9fff])|[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]+(?=\s|$)|"
     r"[\u3002\uff01\uff1f\u0964]+[\u300d\u300f\u201d]*"
 )
 _ABBREVIATION = re.compile(

@@ -69,6 +69,8 @@ def render_clause(clause: Clause, referents: Referents) -> str:
         time = _join(fronted, replaced).strip(" ,")
         is_name = fronted[0].tag_ in ("NNP", "NNPS")
         text = f"{text} {time if is_name else time[:1].lower() + time[1:]}"
+    # `no fish and I've only got …`: what is joined to the speaker hides them from the verb.
+    text = text.replace(f"{referents.speaker}'ve ", f"{referents.speaker} has ")
     text = _SPACES.sub(" ", text).strip(" ,;:-\u2013\u2014.!\u2026")
     return text[:1].upper() + text[1:]
 

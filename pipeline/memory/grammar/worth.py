@@ -172,7 +172,7 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
     lemma = head.lemma_.lower()
     objects = [child for child in head.children if child.dep_ == "dobj"]
     is_age = lemma == "turn" and any(child.like_num for child in head.children)
-    is_change = _is_phrase(head) or is_age or _has_new_value(head) or _is_over(clause)
+    is_change = (_is_phrase(head) and not _looks_for_help(head)) or is_age or _has_new_value(head) or _is_over(clause)
     if (own := _own_state(clause)) is not None or is_change:
         return 2.0, own or f"{lemma}, a change"
     if lemma in _WITH_OBJECT and (objects or any(child.dep_ == "oprd" for child in head.children)):
@@ -194,6 +194,11 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
         is_empty = inner.lemma_ in _EMPTY and lemma != "stop"
         return (-1.0 if is_empty else 1.5), f"{lemma} {inner.lemma_}"
     return (2.0 if lemma in _STRONG else -2.0 if lemma in _EMPTY else 1.0), lemma
+
+
+def _looks_for_help(head: "Token") -> bool:
+    """Return whether it looks for what an assistant gives: a recipe, and not a flat."""
+    return any(child.lemma_.lower() in _REQUESTED for part in head.rights for child in part.rights)
 
 
 def _is_phrase(head: "Token") -> bool:

@@ -17,6 +17,9 @@ question of a statement; `years`: the word after an age; `home` and `job`: where
 answer; `rules`: what a document says is allowed, due or free; `before_places`: prepositions before the name of a
 place; `pretences` and `ends_pretence`: the begin and the end of role play; `stories`: orders to write one; `verses`:
 what songs and poems are called; `common`: words by which the language is told from English, where the letters do not.
+`orders`: how a clause orders or asks something of who listens; `seeks`: what its speaker looks for; `roles`: words
+before or after what somebody is, as which they ask, and `being` those that state it; `pronouns`: begins of what is said
+of whom a request named; `without`: words before what is left out; `ends_clause`: verbs behind which a clause ends.
 `has_spaces = false`: words are found within others.
 """
 
@@ -33,6 +36,7 @@ from pipeline.text.analyzer import words as folded_words
 from pipeline.text.english_verbs import BASES, is_finite, is_third_person, word_set
 from pipeline.text.statement_words import (
     has_change_word,
+    names_own_at_begin,
     relative_in_subject,
     says_date,
     says_number,
@@ -50,6 +54,16 @@ _FOLDER = Path(__file__).parent
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LATIN = re.compile("[a-z]", re.IGNORECASE)
 _SCRIPTS = {"ja": re.compile("[\u3040-\u30ff]"), "zh": re.compile("[\u4e00-\u9fff]")}
+_ONLY_SCRIPTS = {
+    "ko": re.compile("[\uac00-\ud7af]"),
+    "ar": re.compile("[\u0600-\u06ff]"),
+    "hi": re.compile("[\u0900-\u097f]"),
+    "he": re.compile("[\u0590-\u05ff]"),
+    "th": re.compile("[\u0e00-\u0e7f]"),
+    "el": re.compile("[\u0370-\u03ff]"),
+}
+"""Scripts of one language that we have words of, whatever a sentence says."""
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
 _ENGLISH = english_words("common")
 _UNSURE = word_set("am min mit mi mine vi ho io eu ma ja me con no or")
 """Words of speakers of other languages that are also English, or units and names."""
@@ -65,7 +79,6 @@ _PROFILED = frozenset({"english", "catalan", *_CODES})
 QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf|\u304b\\W*$")
 _DIGITS = re.compile(r"\d+")
 _LATIN_CODES = frozenset({"cs", "fi", "hr", "hu", "id", "it", "nl", "pl", "pt", "ro", "sv", "tr", "vi"})
-_OTHER_SCRIPT = re.compile("[\u0370-\u1dff\u2e80-\uffdc]")
 _COLON_WITHIN = re.compile("[:\uff1a] ")
 _COLON = re.compile("[:\uff1a]\\s*$")
 _FIGURE = re.compile(r"\d\d|\d\.? ?[^\W\d]{2,}")
@@ -124,6 +137,7 @@ class LanguageProfile:
 
     common_words: frozenset[str]
     stopwords: frozenset[str]
+    being: str
     own: re.Pattern[str]
     hedges: re.Pattern[str]
     asks: re.Pattern[str]
@@ -132,6 +146,13 @@ class LanguageProfile:
     home: re.Pattern[str]
     introduces: re.Pattern[str]
     points: re.Pattern[str]
+    orders: re.Pattern[str]
+    seeks: re.Pattern[str]
+    roles: re.Pattern[str]
+    pronouns: re.Pattern[str]
+    without: re.Pattern[str]
+    past: re.Pattern[str]
+    ends_clause: re.Pattern[str]
 
     def statements(self, text: str) -> list[str]:
         """Split what somebody says of themselves at commas and *and*, where each part says one thing.
@@ -148,7 +169,7 @@ class LanguageProfile:
         for separator, part in zip(rest[::2], rest[1::2], strict=True):
             is_trait = is_introduction and separator[0] != " " and self._is_trait(part)
             # "Meine Schwester wohnt in Kiel und arbeitet bei der Post": the verb is the sister's.
-            is_relatives = relative_in_subject(found[-1]) != "" and not self._has_own_subject(part)
+            is_relatives = names_own_at_begin(found[-1]) and not self._has_own_subject(part)
             is_introduced = is_introduction or self._names_speaker(found[-1])
             is_statement = is_introduced and not is_relatives and self._stands_alone(part)
             if is_trait or is_statement:
@@ -173,11 +194,13 @@ class LanguageProfile:
         parts: list[str] = []
         begin, at = 0, text.find(" ")
         while at >= 0:
-            joined = self.openings.match(text[at + 1 :])
+            joined = self.openings.match(text[at + 1 :]) or _BECAUSE.match(text[at + 1 :])
             word = joined[0] if joined is not None else ""
             if text.count(" ", at + 1 + len(word)) < _MAX_FAREWELL_SPACES and len(word.strip()) >= _MIN_GREETING_CHARS:
                 return [*parts, text[begin:at]]  # `bueno llámame`
+            is_reason = word != "" and _BECAUSE.match(word) is not None
             is_begin = self._begins_clause(text[at + 1 + len(word) :]) if word else self._begins_anew(text, at + 1)
+            is_begin = is_begin and not (is_reason and self.own.search(" ".join(text[at + 1 :].split()[:4])) is None)
             if is_begin and _count_words(text[begin:at]) >= _MIN_CLAUSE_WORDS:
                 parts.append(text[begin:at])
                 begin = at + 1
@@ -187,14 +210,24 @@ class LanguageProfile:
     def _begins_clause(self, text: str) -> bool:
         """Return whether a text after a joining word says who does something, and goes on for some words."""
         is_somebody = any(kind.match(text) for kind in (self.own, self.hedges, _NAME_OR_THING))
-        is_somebody = is_somebody or relative_in_subject(" ".join(text.split()[:_MIN_CLAUSE_WORDS])) != ""
+        begin = text.split()[:_MIN_CLAUSE_WORDS]
+        is_somebody = is_somebody or relative_in_subject(" ".join(begin)) != ""
+        is_somebody = is_somebody or any(map(self.own.fullmatch, begin[1:2]))  # `y ahora estoy en casa`
         return is_somebody and _count_words(text) >= _MIN_CLAUSE_WORDS
 
     def _begins_anew(self, text: str, at: int) -> bool:
         """Return whether a clause begins there without a joining word: with `I`, and not within another."""
         *_, before = ["", *text[:at].split()]
+        if self.ends_clause.fullmatch(before) is not None:
+            return self._names_somebody(text[at:])
         is_within = _BEFORE_SUBJECT.fullmatch(before) or words_of_all("subordinating").fullmatch(before)
         return not is_within and _SPEAKER.match(text, at) is not None and self.own.match(text, at) is not None
+
+    def _names_somebody(self, text: str) -> bool:
+        """Return whether a text begins with the speaker, a relative or a name."""
+        begin = " ".join(text.split()[:_MIN_CLAUSE_WORDS])
+        is_own = _FIRST_LAST.match(begin) is not None or relative_in_subject(begin) != ""
+        return is_own or _NAME_OR_THING.match(text) is not None
 
     def without_doubt(self, text: str) -> str:
         """Return what is said before a part that is doubted; the whole where one word doubts it.
@@ -282,6 +315,14 @@ _MIN_UNSPACED_CHARS = 40
 _SPEAKER = re.compile(
     r"(?:ich|wir|je|j'\w+|nous|yo|io|eu|ik|jag|\u044f|\u043c\u044b) (?!(?:und|et|y|e|en|och|\u0438)\b)", re.IGNORECASE
 )
+_BECAUSE = re.compile(
+    "(?:porque|perché|weil|parce qu(?:e |')|omdat|eftersom|ponieważ|protože|jer|потому что|тому що|çünkü|pentru că|"
+    r"επειδή|koska|mert|karena)\b ?",
+    re.IGNORECASE,
+)
+"""What joins a reason to what it explains."""
+_FIRST_LAST = re.compile(r"(?:ben|biz|benim|bizim)\b", re.IGNORECASE)
+"""The speaker where verbs stand last, in Turkish."""
 _NAME_OR_THING = re.compile(
     r"(?:(?:der|die|das|de|het|o|a|le|la|el|il) )?[^\W\d_a-z][^\W\d_A-Z]+ (?:der |die )?"
     r"(?!(?:und|et|y|e|en|och|i)\b)(?=[^\W\d_A-Z])"
@@ -410,12 +451,13 @@ def is_doubtful(text: str, expected: LanguageProfile | None = None) -> bool:
 
 
 def asks_elsewhere(text: str) -> bool:
-    """Return whether a text with hardly a word of English begins as questions of another language do.
+    """Return whether a text with hardly a word of English begins as questions or orders of another language do.
 
     >>> asks_elsewhere("ile wynosi czynsz"), asks_elsewhere("Kim is a nurse")
     (True, False)
     """
-    is_asking = is_doubtful(text) and _profiles()["other"].asks.match(text) is not None
+    other = _profiles()["other"]
+    is_asking = is_doubtful(text) and (other.asks.match(text) or other.orders.match(text)) is not None
     return is_asking and _IS_SOMEBODY.match(text) is None
 
 
@@ -435,8 +477,10 @@ def _other(text: str, expected: LanguageProfile | None) -> LanguageProfile:
         doubts, lasts = len(profile.hedges.findall(plain)), len(profile.lasting.findall(plain))
         return said, -doubts, lasts, profile is expected
 
-    is_latin = _OTHER_SCRIPT.search(text) is None
-    return max((_profiles()[code] for code in _other_codes() if (code in _LATIN_CODES) == is_latin), key=likelihood)
+    codes = [code for code, script in _ONLY_SCRIPTS.items() if script.search(text)]
+    if not codes:
+        codes = ["ru", "uk"] if _CYRILLIC.search(text) is not None else sorted(_LATIN_CODES)
+    return max((_profiles()[code] for code in codes), key=likelihood)
 
 
 def _common(profile: LanguageProfile, words: Iterable[str]) -> int:
@@ -673,6 +717,7 @@ def _profile(tables: list[dict[str, list[str]]], language_stopwords: frozenset[s
     return LanguageProfile(
         word_set(common),
         language_stopwords,
+        str(tables[0].get("being", "")),
         _pattern(tables, "own"),
         _pattern(tables, "hedges"),
         _pattern(tables, "asks"),
@@ -680,8 +725,11 @@ def _profile(tables: list[dict[str, list[str]]], language_stopwords: frozenset[s
         re.compile(rf"^(?:{_pattern(tables, 'openings').pattern}{_PAUSE})+", re.IGNORECASE),
         _pattern(tables, "home"),
         _pattern(tables, "introduces"),
-        _pattern(tables, "points"),
+        *(_pattern(tables, kind) for kind in _KINDS),
     )
+
+
+_KINDS = ("points", "orders", "seeks", "roles", "pronouns", "without", "past", "ends_clause")
 
 
 def _pattern(tables: Iterable[Mapping[str, list[str]]], kind: str) -> re.Pattern[str]:
