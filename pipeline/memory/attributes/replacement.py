@@ -87,7 +87,6 @@ _WEIGHTS = {
     "moved": 2.91,
     "older tells of change": -1.40,
     "other names": 1.43,
-    "other verb of one object, now": 1.82,
     "passing": -0.52,
     "place of one thing": 2.63,
     "said otherwise now": 2.33,
@@ -228,7 +227,6 @@ def features(new: Statement, old: Statement) -> list[str]:
         ("denied now", new.is_denied and new.is_now and bool(objects)),
         ("denied now, what was done", new.is_denied and new.is_now and _says_no_more(new, old)),
         ("homes", new.is_home and old.is_home and not new.is_denied and not new.names <= old.names),
-        ("other verb of one object, now", bool(objects) and is_own and new.is_now and new.verb != old.verb),
         (
             "place of one thing",
             is_own and bool(new.place[0]) and new.place[0] == old.place[0] and new.place != old.place,
@@ -300,7 +298,7 @@ def _foreign_features(new: Statement, old: Statement) -> list[str]:
         ("foreign: measure of one thing", _is_measured_anew(new, old)),
         ("foreign: a word of both", bool(shared)),
         ("another of a kind", is_of_both and _is_another_of_a_kind(new, old)),
-        ("state passed", not new.passed_state.isdisjoint(old.state)),
+        ("state passed", not old.says_more and not new.passed_state.isdisjoint(old.state)),
     )
     return [name for name, applies in counted if applies]
 
@@ -319,11 +317,17 @@ def _is_given_anew(new: Statement, old: Statement) -> bool:
     return old.topic is not None and old.topic.head in given and not {*new.figures} & {*old.figures}
 
 
+def _without_figures(found: frozenset[str]) -> set[str]:
+    return {word for word in found if not any(map(str.isdigit, word))}
+
+
 def _is_measured_anew(new: Statement, old: Statement) -> bool:
     """Return whether both say no more than when or how much one thing is: `chór we wtorki`, `chór jest w piątki`."""
-    extra = {word for word in new.words - old.words if not word.isdigit()}
+    extra, missing = _without_figures(new.words - old.words), _without_figures(old.words - new.words)
     is_plain = new.is_measure and old.is_measure and not old.is_changed
-    return is_plain and new.topic == old.topic and len(extra) <= 2 and _differ(new, old)
+    # Not of the code of the cellar after that of the gate.
+    is_one = new.topic == old.topic and not (extra and missing)
+    return is_plain and is_one and len(extra) <= 2 and _differ(new, old)
 
 
 def _differ(new: Statement, old: Statement) -> bool:

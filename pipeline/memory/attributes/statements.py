@@ -247,7 +247,7 @@ _BEGINS = {
     "starts": "started", "start": "started", "moves": "moved", "goes": "went", "go": "went", "changes": "changed",
 }  # fmt: skip
 _TO_BEGIN = re.compile(rf"\b(?:(?:is|are) (?:(?!not\b)\w+ )?)?\b(?P<verb>{'|'.join(_BEGINS)})\b(?! to [a-z])")
-_FOREIGN_CHANGES = ("ended", "moved", "new_job", "altered", "corrects", "begun")
+_FOREIGN_CHANGES = ("ended", "moved", "new_job", "altered", "corrects", "begun", "new")
 _FOREIGN_KINDS = (*_FOREIGN_CHANGES, "before_places", "home", "job", "past", "planned", "denied")
 
 
@@ -305,6 +305,7 @@ class Statement:
     is_role: bool = False
     is_gone: bool = False
     is_of_others: bool = False
+    says_more: bool = False
     is_body: bool = False
     is_going_on: bool = False
     titled: frozenset[str] = frozenset()
@@ -476,7 +477,7 @@ def readings(text: str) -> tuple[Statement, ...]:
     [True, False]
     """
     found, foreign = outline(text), _FOREIGN.match(text)
-    if foreign is None or not found.is_foreign or not foreign["said"].isascii() or not is_doubtful(foreign["said"]):
+    if foreign is None or not found.is_foreign or not foreign["said"].isascii():
         return (found,)
     return found, _english_outline(_as_told(foreign["speaker"], foreign["said"]).rstrip(".!"))
 
@@ -619,11 +620,27 @@ def _is_of_others(said: str) -> bool:
     return match is not None and (len(before.split()) < _SUBJECT_WORDS or _GENITIVE.search(before) is not None)
 
 
+_AND = re.compile(
+    r"[,;\u3001\uff0c\u060c]| (?:und|et|y|e|i|en|och|og|ja|\u00e9s|\u0219i|\u03ba\u03b1\u03b9|ve|dan|v\u00e0|"
+    r"\u0438|\u0442\u0430|\u0456|\u0914\u0930) |\ud558\uace0 "
+)
+"""Joins what else a statement in another language says, which holds when the rest is over."""
 _SUBJECT_WORDS = 2
 _GENITIVE = re.compile(
     r"\b(?:du|de la|de|des|del|de los|do|da|van|von|di|della|av|af|\u0443|\u043e\u0442)(?: \w+)? $", re.IGNORECASE
 )
-_NAMED_EVERYWHERE = ("commute", "phone", "laptop", "car", "carrier", "bank", "music_service", "editor", "browser")
+_NAMED_EVERYWHERE = (
+    "commute",
+    "phone",
+    "phone_system",
+    "laptop",
+    "car",
+    "carrier",
+    "bank",
+    "music_service",
+    "editor",
+    "browser",
+)
 """Kinds whose things have one name in all languages."""
 
 
@@ -666,6 +683,7 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
         is_past="past" in found and "ended" not in found,
         is_added=adds_to_others(said),
         is_of_others=_is_of_others(said),
+        says_more=_AND.search(said) is not None,
         is_passing=words_of_all("of_speaking").search(said) is not None,
         is_foreign=True,
         is_home=not found.isdisjoint({"home", "moved"}),
@@ -792,7 +810,15 @@ _PARTS = re.compile("[,;\uff0c\u3001] *")
 
 
 def _foreign_words(said: str) -> frozenset[str]:
-    return frozenset(_foreign_stems(words_of_all("light").sub(" ", said)))
+    """Return the stems of what a statement names, which days of the week are not: they are figures."""
+    named = (
+        word for word in words_of_all("light").sub(" ", said).split() if not _SPACED.match(word) or not weekdays(word)
+    )
+    return frozenset(_foreign_stems(" ".join(named)))
+
+
+_SPACED = re.compile("[^\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff]+$")
+"""A word of a script with spaces."""
 
 
 def _foreign_figures(said: str) -> Iterator[tuple[str, str]]:
@@ -962,6 +988,12 @@ def _phrases(text: str) -> list[Phrase]:
         if token.lower() in _PREPOSITIONS or not token[0].isalpha() or token.lower() in _AUX or _CODE.fullmatch(token):
             if (phrase := _phrase(current)) is not None:
                 found.append(phrase)
+                if (
+                    len(current) > 1
+                    and current[-1].lower() in _OF_A_KIND
+                    and (kind := stem(current[-1])) != phrase.head
+                ):
+                    found.append(Phrase(kind, frozenset({phrase.head})))  # `has a gym membership`
             current = []
         else:
             current.append(token)
@@ -1014,7 +1046,7 @@ def _figures(text: str) -> list[tuple[str, str]]:
     return found
 
 
-_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]+")
+_ADDRESS = re.compile(r"(?<![\w.+-])(?<!from )(?<!to )[\w.+-]+@[\w-]+\.[\w.]+")
 _PHONE = "phone"
 _PHONE_NUMBER = re.compile(r"\+?\d(?:[ ()/-]?\d){6,}")
 _DAYS_OF_WEEK = re.compile(r"\b(mon|tues|wednes|thurs|fri|satur|sun)days\b", re.IGNORECASE)

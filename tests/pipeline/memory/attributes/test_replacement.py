@@ -8,6 +8,9 @@ from pipeline.memory.attributes.replacement import replaces
 from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 ENDED = [
+    ("User has a gym membership", "User's membership is cancelled"),
+    ("User is a trainee solicitor", "User qualified in October 2026"),
+    ("User: mijn fietsslot code is 2290", "User: nieuwe code van het fietsslot: 5517"),
     ("User has a goldfish", "Goldfish died"),
     ("User's son can't swim", "User's son learned to swim in the summer of 2026"),
     ("User's mum's mobile is 07700 900123", "User's mum has got a new number 07700 900456"),
@@ -112,6 +115,7 @@ ENDED = [
     ),
 ]
 HELD = [
+    ("User: le code du portail c'est 1245", "User: le code de la cave c'est 7788"),
     ("User's choir is at 7", "Pub quiz moved to 8"),
     ("User's lessons cost 30 euros", "User spent 35 euros on new books"),
     ("User: j'ai deux chats", "User: le chat du voisin est mort"),
