@@ -14,6 +14,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
@@ -34,6 +35,8 @@ percent less of LoCoMo's evidence (decision record 0014)."""
 _OUTLINE_LINE = re.compile(
     r"^ {0,3}(?:(?P<fence>`{3,}|~{3,})[^\n]*|(?P<level>#{1,6})[ \t]+(?P<title>[^\n]*))$", re.MULTILINE
 )
+_TITLE_SHARE = 1 / 8
+"""Greatest length of a title among passages, as a share of the longest passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,11 @@ class Outline:
     starts: list[int]
     heading_paths: list[str]
     fences: list[tuple[int, int]]
+
+    def begins_at(self, position: int) -> bool:
+        """Return whether a heading begins there."""
+        at = bisect_left(self.starts, position)
+        return at < len(self.starts) and self.starts[at] == position
 
     def heading_at(self, position: int) -> str | None:
         at = bisect_right(self.starts, position)
@@ -66,7 +74,8 @@ class StructuredSplitter:
         if turns := transcript_turns(text):
             spans = list(self._split_transcript(text, turns, headings))
         else:
-            spans = list(_split_segments(self._markdown if kind in MARKDOWN_KINDS else self._text, text, headings))
+            splitter = self._markdown if kind in MARKDOWN_KINDS else self._text
+            spans = list(_split_segments(splitter, self._max_characters, text, headings, (0, len(text))))
         if kind in SHEET_TYPES:
             return [span.model_copy(update={"page": _sheet_label(headings, span)}) for span in spans]
         if breaks := page_breaks(text, kind):
@@ -78,7 +87,7 @@ class StructuredSplitter:
     ) -> Iterator[ChunkSpan]:
         for start, end in _pack_turns(turn_spans, self._transcript_characters):
             if end - start > self._max_characters:
-                yield from _split_segments(self._text, text, headings, start, end)
+                yield from _split_segments(self._text, self._max_characters, text, headings, (start, end))
             elif passage := text[start:end].strip():
                 at = text.index(passage, start)
                 yield ChunkSpan(start=at, end=at + len(passage), text=passage, heading=headings.heading_at(at))
@@ -131,12 +140,40 @@ def _pack_turns(turn_spans: Sequence[tuple[int, int]], size: int) -> Iterator[tu
 
 
 def _split_segments(
-    splitter: MarkdownSplitter | TextSplitter, text: str, headings: Outline, first: int = 0, last: int | None = None
+    splitter: MarkdownSplitter | TextSplitter, most: int, text: str, headings: Outline, place: tuple[int, int]
 ) -> Iterator[ChunkSpan]:
-    for start, end in _segments(text, headings, first, len(text) if last is None else last):
-        for offset, passage in splitter.chunk_indices(text[start:end]):
-            at = start + offset
-            yield ChunkSpan(start=at, end=at + len(passage), text=passage, heading=headings.heading_at(at))
+    """Split the text at a place into passages of at most `most` characters, as many as the splitter's."""
+    for segment in _segments(text, headings, *place):
+        for start, end in _passages(splitter, most, text, headings, segment):
+            yield ChunkSpan(start=start, end=end, text=text[start:end], heading=headings.heading_at(start))
+
+
+def _passages(
+    splitter: MarkdownSplitter | TextSplitter, most: int, text: str, headings: Outline, place: tuple[int, int]
+) -> Iterator[tuple[int, int]]:
+    """Places of passages, in which a short line, as a title, is not cut off from what follows it.
+
+    By itself it would be near to every question about its text, and answer none.
+    """
+    start, end = place
+    while start < end:
+        spans = [(start + at, start + at + len(passage)) for at, passage in splitter.chunk_indices(text[start:end])]
+        start = end
+        for (at, stop), after in zip_longest(spans, spans[1:]):
+            room = most - (after[0] - at) if after and _is_title(text[at : after[0]], most) else 0
+            if room < most // 2 or headings.begins_at(after[0]):
+                yield at, stop
+                continue
+            cut, passage = type(splitter)(room).chunk_indices(text[slice(*after)])[0]
+            start = after[0] + cut + len(passage)  # what follows is cut anew
+            yield at, start
+            break
+
+
+def _is_title(text: str, most: int) -> bool:
+    """Return whether a passage, with the white space after it, is a short line that no page break follows."""
+    line = text.strip()
+    return len(line) <= most * _TITLE_SHARE and "\n" not in line and "\f" not in text
 
 
 def _segments(text: str, headings: Outline, start: int, last: int) -> Iterator[tuple[int, int]]:

@@ -68,6 +68,17 @@ def test_a_turn_that_is_too_long_is_cut_like_prose() -> None:
     assert (spans[0].text, spans[-1].text) == ("Ann: Hello, I am here.", "Ann: I see.")
 
 
+@pytest.mark.parametrize(
+    ("kind", "title"), [("text", "Minutes of the meeting"), ("markdown", "# Minutes of the meeting")]
+)
+def test_a_title_is_not_cut_off_from_what_follows_it(kind: str, title: str) -> None:
+    text = f"{title}\n\n{'The roof was inspected, and two tiles were missing. ' * 30}\n\n## Next\n\nNothing."
+    spans = StructuredSplitter(800).split(text, kind)
+    assert spans[0].text.startswith(f"{title}\n\nThe roof was inspected")
+    assert all(len(span.text) <= 800 for span in spans)
+    assert spans[-1].text.endswith("Nothing.")
+
+
 def test_passages_stand_under_their_headings() -> None:
     text = f"intro\n\n# Guide\n\n{'a b. ' * 20}\n\n## Install\n\n{'c d. ' * 20}\n\n```\n# no heading\n```\n"
     text += f"\n# *End*\n\n{'e f. ' * 20}"
