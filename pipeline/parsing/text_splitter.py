@@ -20,7 +20,7 @@ from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
 from pipeline.parsing.document_titles import strip_markdown, truncate
 from pipeline.text.page_breaks import SHEET_TYPES, page_breaks, page_label
-from pipeline.text.speaker_attribution import transcript_turns
+from pipeline.text.speaker_attribution import TurnSpan, transcript_turns
 from schemas.events import ChunkSpan
 
 MARKDOWN_KINDS = frozenset(
@@ -32,6 +32,8 @@ HEADING_SEPARATOR = " > "
 TRANSCRIPT_CHUNK_CHARACTERS = 300
 """Length of a transcript's chunks, in whole turns. With 800, the first 720 tokens of an answer hold five
 percent less of LoCoMo's evidence (decision record 0014)."""
+_SHORT_TURN_CHARACTERS = 60
+"""Length of a turn, with its name, that is joined to the one before it in a chat with an assistant."""
 _OUTLINE_LINE = re.compile(
     r"^ {0,3}(?:(?P<fence>`{3,}|~{3,})[^\n]*|(?P<level>#{1,6})[ \t]+(?P<title>[^\n]*))$", re.MULTILINE
 )
@@ -82,9 +84,7 @@ class StructuredSplitter:
             return [span.model_copy(update={"page": page_label(breaks, span.start, span.end)}) for span in spans]
         return spans
 
-    def _split_transcript(
-        self, text: str, turn_spans: Sequence[tuple[int, int]], headings: Outline
-    ) -> Iterator[ChunkSpan]:
+    def _split_transcript(self, text: str, turn_spans: Sequence[TurnSpan], headings: Outline) -> Iterator[ChunkSpan]:
         for start, end in _pack_turns(turn_spans, self._transcript_characters):
             if end - start > self._max_characters:
                 yield from _split_segments(self._text, self._max_characters, text, headings, (start, end))
@@ -128,14 +128,19 @@ def _sheet_label(headings: Outline, span: ChunkSpan) -> str | None:
     return "-".join(dict.fromkeys(names)) or None
 
 
-def _pack_turns(turn_spans: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
-    """Join consecutive turns up to `size` characters; a longer turn stays alone."""
-    first, last = turn_spans[0]
-    for start, end in turn_spans[1:]:
-        if end - first > size:
+def _pack_turns(turns: Sequence[TurnSpan], size: int) -> Iterator[tuple[int, int]]:
+    """Join consecutive turns up to `size` characters; a longer turn stays alone.
+
+    So does, in a chat with an assistant, every turn that is too long to be an answer to the one before it.
+    """
+    first, last = turns[0].start, turns[0].end
+    with_assistant = any(turn.is_machine for turn in turns)
+    for turn in turns[1:]:
+        is_apart = with_assistant and turn.end - turn.start > _SHORT_TURN_CHARACTERS
+        if is_apart or turn.end - first > size:
             yield first, last
-            first = start
-        last = end
+            first = turn.start
+        last = turn.end
     yield first, last
 
 

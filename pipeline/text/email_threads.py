@@ -29,6 +29,10 @@ _SENDER = re.compile(rf"^[ \t>*]*{_FROM}[ \u00a0]?:[^\n]", re.MULTILINE)
 """Mail programs begin with the sender, what is extracted from a file with its subject."""
 _WHO = re.compile(rf"^[ \t>*]*{_FROM}[ \u00a0]?:[* \t]*(?P<value>[^\n]*)$", re.MULTILINE)
 _WHEN = re.compile(rf"^[ \t>*]*{_SENT}[ \u00a0]?:[* \t]*(?P<value>[^\n]*)$", re.MULTILINE)
+_SUBJECT = re.compile(
+    r"^[ \t>*]*(?:Subject|Objet|Betreff|Asunto|Assunto|Oggetto|Onderwerp)[ \u00a0]?:[* \t]*(?P<value>[^\n]*)$",
+    re.MULTILINE,
+)
 _PERSON = r"(?:[^\W\d_][^\n,\d]{1,79}?|[^\s<>]+@[^\s<>]+)"
 _WROTE = re.compile(
     r"^[ \t]*(?:On|Am|Le|El) (?P<on>[^\n]{4,80}?(?: \d{1,2}[:.]\d{2}(?: ?[AaPp][Mm])?)?)(?:,| at| um| \u00e0)? (?:"
@@ -92,6 +96,17 @@ def parse_thread(text: str) -> list[Utterance]:
     [('Ann', '\\nI moved.\\n')]
     """
     return list(_parse_sections(text)) or list(_parse_mails(text)) or list(_parse_letter(text))
+
+
+def without_envelope(text: str) -> str:
+    """Return a mail without the fields that it begins with, but for its subject, and without its signature."""
+    head = _FIELDS.match(text)
+    body = text[head.end() :] if head else text
+    if head and (subject := _SUBJECT.search(head.group())) is not None:
+        body = f"{subject['value']}\n{body}"
+    closings = [match for match in _SIGNED.finditer(body) if body.count("\n", match.end()) <= _FOOTER_LINES]
+    said = body[: closings[0].start()] if closings else body
+    return said if said.strip() else body
 
 
 def _parse_sections(text: str) -> Iterator[Utterance]:

@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.text.calendar_day import is_day_first, parse_calendar_day
 from pipeline.text.email_threads import parse_thread
@@ -119,19 +119,28 @@ def parse_utterances(text: str) -> list[Utterance]:
     return _json_chat(text) or parse_thread(text) or _transcript(text) or [Utterance(None, text, 0)]
 
 
-def transcript_turns(text: str) -> list[tuple[int, int]]:
-    """Start and end of each turn of a transcript, name included; empty for any other text.
+class TurnSpan(NamedTuple):
+    """Start and end of a turn in its transcript, name included, and whether an assistant speaks."""
+
+    start: int
+    end: int
+    is_machine: bool
+
+
+def transcript_turns(text: str) -> list[TurnSpan]:
+    """Return the turns of a transcript; none for any other text.
 
     Turns are contiguous: text before the first name belongs to the first turn.
 
-    >>> transcript_turns("Ann: I like tea.\\nBob: I prefer milk.")
-    [(0, 17), (17, 36)]
+    >>> [tuple(turn) for turn in transcript_turns("User: I like tea.\\nAssistant: Noted.")]
+    [(0, 18, False), (18, 35, True)]
     """
     found = _turns(text)
     if not found or not _is_transcript(text, found):
         return []
     ends = [end for _, _, end, _ in found]
-    return list(zip([0, *ends], ends, strict=False))
+    machines = [_is_machine(name) for name, _, _, _ in found]
+    return [TurnSpan(*turn) for turn in zip([0, *ends], ends, machines, strict=False)]
 
 
 def _json_chat(text: str) -> list[Utterance]:

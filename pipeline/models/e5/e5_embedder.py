@@ -18,6 +18,7 @@ from pipeline.models.e5.unigram_tokenizer import UnigramTokenizer
 from pipeline.models.model_threads import ModelThreads
 from pipeline.models.onnx_session import open_session
 from pipeline.rows import Vector
+from pipeline.text.model_input import lowered_if_shouted, said_in
 
 NAME = "multilingual-e5-small"
 DIMENSIONS = 384
@@ -28,9 +29,6 @@ VECTOR_CACHE_SIZE = 4_096
 """Vectors of words kept in memory: 6 MB."""
 MAX_CHARS = 16_384
 """Characters that are read of a text: the model sees the first 512 tokens, which are fewer."""
-
-_SHOUTED_SHARE = 0.7
-"""Share of capitals among the letters from which a text is read in small ones."""
 
 
 class E5Model:
@@ -63,19 +61,6 @@ class E5Model:
         return vector / np.float32(np.sqrt(vector @ vector))
 
 
-def lowered_if_shouted(text: str) -> str:
-    """Return a text of several words in small letters where most of its letters are capitals.
-
-    The models have read few such texts: of facts in capitals they find a quarter less.
-
-    >>> lowered_if_shouted("WHERE DO I LIVE?"), lowered_if_shouted("HSR"), lowered_if_shouted("Is HSR a BDA layout?")
-    ('where do i live?', 'HSR', 'Is HSR a BDA layout?')
-    """
-    capitals = sum(map(str.isupper, text))
-    small = sum(map(str.islower, text))
-    return text.lower() if capitals > _SHOUTED_SHARE * (capitals + small) and " " in text.strip() else text
-
-
 class E5Embedder:
     """`ports.Embedder` with separate prefixes of questions and passages. Loads in the background."""
 
@@ -92,8 +77,7 @@ class E5Embedder:
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Return a vector per text; all cores work on them."""
-        read = map(lowered_if_shouted, texts)
-        return await asyncio.gather(*(self._threads.embed_document(DOCUMENT_PREFIX, text) for text in read))
+        return await asyncio.gather(*(self._threads.embed_document(DOCUMENT_PREFIX, said_in(text)) for text in texts))
 
     async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:  # noqa: ARG002 - a model of sentences weighs its words itself
         return await self._threads.embed_query(QUERY_PREFIX, lowered_if_shouted(text))

@@ -51,6 +51,15 @@ def test_nothing_but_white_incarnation_falls_between_passages(kind: str, text: s
     assert kept == "".join(text.split())
 
 
+def test_turns_of_a_chat_with_an_assistant_stay_apart_but_for_short_ones() -> None:
+    asked = "user: what is a good way to learn the guitar without a teacher?"
+    advice = "assistant: Start with open chords, and practice a quarter of an hour every day."
+    fact = "user: thanks. By the way, the washing machine leaks whenever it spins."
+    text = f"user: hi\nassistant: Hello!\n{asked}\n{advice}\n{fact}\nassistant: Noted!"
+    passages = [span.text for span in StructuredSplitter().split(text, "chat")]
+    assert passages == ["user: hi\nassistant: Hello!", asked, advice, f"{fact}\nassistant: Noted!"]
+
+
 @given(st.lists(st.tuples(st.sampled_from(["Ann", "Bob"]), st.integers(1, 60)), min_size=2, max_size=30))
 @settings(max_examples=30, deadline=None)
 def test_a_transcript_is_cut_between_turns(turns: list[tuple[str, int]]) -> None:
