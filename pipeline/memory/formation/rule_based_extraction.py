@@ -264,11 +264,10 @@ def _sentences(
         # The meaning of a whole request says nothing of what is stated beside it.
         is_beside = len(parts) > 1 or (context.meaning < 0 and _is_beside_request(passage, said, discourse.language))
         for part in parts:
-            meaning = context.meaning if part.meaning is None else part.meaning
-            is_judged = not context.is_chat and (part.meaning is not None or not is_beside)
+            meaning = _meaning(part, context, is_beside=is_beside)
             said_now = SaidSentence(
                 part.text,
-                replace(context, meaning=meaning if is_judged else max(meaning, 0.0)),
+                replace(context, meaning=meaning),
                 discourse,
                 is_answer=bool(answers),
                 title=passage.title,
@@ -380,6 +379,15 @@ class _Part:
     meaning: float | None = None
     is_whole: bool = False
     is_sought: bool = False
+    is_clause: bool = False
+
+
+def _meaning(part: _Part, context: SpeakerContext, *, is_beside: bool) -> float:
+    """Return what a part means: only a clause of a talk is judged as a short message is, others may but gain by it."""
+    if part.meaning is not None and part.is_clause and not context.is_chat:
+        return part.meaning
+    least = 0.0 if is_beside else context.meaning
+    return least if part.meaning is None else max(least, part.meaning)
 
 
 def _statements(
@@ -399,7 +407,7 @@ def _statements(
         meaning = meanings.kept.get(part.text)
         if part.is_sought and (0.0 if meaning is None and len(parts) > 1 else meaning or _LASTS) < _LASTS:
             continue
-        yield from (_Part(text, meaning) for text in with_asides(part.text))
+        yield from (_Part(text, meaning, is_clause=part.is_clause) for text in with_asides(part.text))
 
 
 _LASTS = 2.0
@@ -411,16 +419,17 @@ _NO_GREETING = 1.0
 
 def _divided(said: str, language: LanguageProfile | None) -> list[_Part]:
     """Return the clauses of what is talked without stops, or what a sentence states beside what it asks."""
-    if language is None:
-        return [_Part(clause) for clause in without_stops(said)]
-    parts = [
-        [_Part(clause)]
-        if stated is None
-        else [_Part(each.text, is_whole=each.is_whole, is_sought=each.is_sought) for each in stated]
-        for clause in language.without_stops(said)
-        for stated in (stated_beside(clause, language),)
-    ]
-    return list(chain.from_iterable(parts))
+    clauses = without_stops(said) if language is None else language.without_stops(said)
+    is_talk = len(clauses) > 1
+    parts: list[_Part] = []
+    for clause in clauses:
+        stated = None if language is None else stated_beside(clause, language)
+        parts += (
+            [_Part(clause, is_clause=is_talk)]
+            if stated is None
+            else [_Part(each.text, is_whole=each.is_whole, is_sought=each.is_sought) for each in stated]
+        )
+    return parts
 
 
 def _facts_of_sentences(

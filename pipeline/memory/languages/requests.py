@@ -165,9 +165,10 @@ def _run(said: str, before: str, profile: LanguageProfile) -> list[Stated]:
     said = _LINKED.sub("", (_without_since(said, profile) or said).strip(_END))
     if not said:
         return found
-    left_out = profile.without.search(before)
-    if left_out is not None and before.count(" ", left_out.start()) <= _MAX_LEFT_OUT_WORDS:
-        said = f"{_PLEASE.sub('', before[left_out.start() :].strip(_END)).strip(_END)}, {said}"
+    request = _PLEASE.sub("", before.strip(_END)).strip(_END)
+    left_out = profile.without.search(request)
+    if left_out is not None and request.count(" ", left_out.start()) <= _MAX_LEFT_OUT_WORDS:
+        said = f"{request[left_out.start() :]}, {said}"
     elif _needs_topic(said, profile) and (topic := only_relative(before)):
         said = f"{topic}, {said}"
     return [*found, Stated(said)]
