@@ -100,8 +100,8 @@ def test_the_official_client_adds_and_recalls(home: Path, address: str) -> None:
     with Supermemory(base_url=address, api_key=key, max_retries=0) as client:
         client.add("alice", content="My name is Alice. I live in Lisbon.", dreaming="instant")
         poll_until(
-            lambda: [result.memory for result in client.search("alice", query="Where does she live?").results],
-            lambda memories: any("Lisbon" in (memory or "") for memory in memories),
+            lambda: client.search("alice", query="Where does she live?").results,
+            lambda results: any("Lisbon" in (result.memory or result.chunk or "") for result in results),
             "recalled",
         )
 

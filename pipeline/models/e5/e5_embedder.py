@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from pipeline.models.e5.e5_graph import INPUT, build_graph
 from pipeline.models.e5.e5_weights import E5Weights, locate_weights
 from pipeline.models.e5.unigram_tokenizer import UnigramTokenizer
+from pipeline.models.model_input import lowered_if_shouted, said_in
 from pipeline.models.model_threads import ModelThreads
 from pipeline.models.onnx_session import open_session
 from pipeline.rows import Vector
-from pipeline.text.model_input import lowered_if_shouted, said_in
 
 NAME = "multilingual-e5-small"
 DIMENSIONS = 384

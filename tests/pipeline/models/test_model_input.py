@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipeline.text.model_input import lowered_if_shouted, said_in
+from pipeline.models.model_input import lowered_if_shouted, said_in
 
 FACT = "The washing machine leaks whenever it spins."
 MAIL = f"""From: Jo Field <jo@example.org>

@@ -1,4 +1,4 @@
-"""What a model of sentences reads of a text: what is said in it, without labels, syntax, envelopes and capitals.
+"""Reduce a text to what is said in it, for a model of sentences: no labels, syntax, fields, signatures and capitals.
 
 Models have read few texts with them, and their vectors move as far as by another subject: "user: " before a fact takes
 an eighth of its cosine with a question that it answers, fields of a mail twice that.
