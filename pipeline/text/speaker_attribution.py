@@ -62,6 +62,8 @@ _MACHINE = word_set(
     "assistant ai bot system tool chatgpt claude gemini copilot model developer function agent support representative "
     "operator assistent asistente assistente \u30a2\u30b7\u30b9\u30bf\u30f3\u30c8 \u52a9\u624b"
 )
+_ROLES = frozenset({"user", "human"})
+"""Who speaks in a chat with an assistant, as programs write it."""
 _NOT_NAMES = word_set(
     "note notes status title date summary todo warning example price name email phone address tip info important "
     "subject from to cc bcc sent re fw fwd question answer q a ps p.s step version author owner deadline update "
@@ -369,10 +371,6 @@ def _is_transcript(text: str, turns: list[_Turn]) -> bool:
     if len(turns) == 1:
         return True
     return len(names) <= max(2, len(turns) * 2 // 3) or personal * 2 >= len(turns)
-
-
-_ROLES = frozenset({"user", "human"})
-"""Who speaks in a chat with an assistant, as programs write it."""
 
 
 def _is_exchange(turns: list[_Turn], text: str) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from pipeline.text.analyzer import WORD_WITH_ACCENTS, words
+from pipeline.text.english_verbs import word_set
 from pipeline.text.stopwords import stopwords
 
 _FOLDER = Path(__file__).parent / "word_lists"
@@ -412,31 +413,10 @@ def _bare_relatives(text: str) -> Iterator[str]:
             yield match.group().strip()
 
 
-_BEFORE_BARE = frozenset(
-    {
-        "dla",
-        "do",
-        "od",
-        "z",
-        "ze",
-        "pro",
-        "k",
-        "ke",
-        "s",
-        "se",
-        "u",
-        "za",
-        "pentru",
-        "cu",
-        "\u0434\u043b\u044f",
-        "\u0443",
-        "\u0441",
-        "\u043a",
-        "\u043e\u0442",
-        "\u043f\u0440\u043e",
-        "\u0437",
-        "\u043f\u043e\u0434\u0430\u0440\u0438\u0442\u044c",
-    }
+_BEFORE_BARE = word_set(
+    "dla do od z ze pro k ke s se u za pentru cu "
+    "\u0434\u043b\u044f \u0443 \u0441 \u043a "
+    "\u043e\u0442 \u043f\u0440\u043e \u0437 \u043f\u043e\u0434\u0430\u0440\u0438\u0442\u044c"
 )
 """Prepositions of languages without articles, in which a relative is the speaker's without a word for it."""
 

@@ -23,7 +23,7 @@ WORD_ROWS = 300
 FEW_ROWS_EVIDENCE = 3.0
 """Rows from which the words of a question count in full with `Calibration.full_word_evidence`, and the factor on it in
 smaller namespaces, at most: with 1, 2, 3 and 4, 118, 122, 126 and 125 of 206 open questions to synced sources are
-right first (decision 0043)."""
+right first in a grid that began at 600 rows (decision 0043)."""
 IDF_PRIOR_ROWS = 100
 """Rows without any query term that are added to every namespace for the IDF, so that in five rows a word of
 two rows still weighs something. No effect beyond a few hundred rows."""
