@@ -1,6 +1,6 @@
 """`python -m bench.memory.replacement_weights`: learn when a newer statement ends an older one.
 
-Weights of `pipeline.memory.attributes.replacement`, learned on the open pairs of messages, where the second replaces
+Weights of `pipeline.memory.outlines.replacement`, learned on the open pairs of messages, where the second replaces
 the first or not, on the statements of the open people of `bench.datasets.worlds`, and on the memories of conversations
 that people had, of which next to none replaces another. Each collection is judged by weights learned without it.
 """
@@ -24,8 +24,9 @@ from bench.memory.conversations import conversations
 from bench.memory.coverage import extracted
 from bench.memory.formed_memories import formed_memories
 from bench.recall import DATA
-from pipeline.memory.attributes.replacement import features, may_compare
-from pipeline.memory.attributes.statements import outline
+from pipeline.memory.outlines.features import features
+from pipeline.memory.outlines.readings import outline
+from pipeline.memory.outlines.replacement import may_compare
 
 RIDGE = 0.25
 NATURAL_WEIGHT = 0.3
@@ -56,10 +57,9 @@ def main() -> None:
     rows = np.array([[1.0, *(name in example.features for name in names)] for example in examples])
     truth = np.array([example.is_replaced for example in examples], float)
     weights = fit_logistic(rows, truth, counts, ridge=RIDGE)
-    print(f"_BIAS = {weights[0]:.2f}\n_WEIGHTS = {{")
+    print(f"bias = {weights[0]:.2f}\n[weights]")
     for name, weight in zip(names, weights[1:], strict=True):
-        print(f'    "{name}": {weight:.2f},')
-    print("}")
+        print(f'"{name}" = {weight:.2f}')
     kept = _cross_validated(rows, truth, counts, [example.collection for example in examples])
     for least in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
         print(

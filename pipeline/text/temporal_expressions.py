@@ -12,7 +12,7 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _COUNTS = {
     "a": 1, "an": 1, "one": 1, "two": 2, "a couple of": 2, "a couple": 2, "couple of": 2, "three": 3,
     "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12,
@@ -22,10 +22,10 @@ _SEASONS = {"spring": 5, "summer": 8, "autumn": 11, "fall": 11, "winter": 2}
 
 _STEPS = {"last": -1, "this": 0, "next": 1}
 _MONTH = f"(?:{'|'.join(MONTHS)}|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
-_DAY = f"(?:{'|'.join(day.capitalize() for day in _DAYS)}|{'|'.join(_DAYS)})"
+_DAY = f"(?:{'|'.join(day.capitalize() for day in DAYS)}|{'|'.join(DAYS)})"
 _COUNT = rf"(?:{'|'.join(sorted(_COUNTS, key=len, reverse=True))}|\d{{1,3}})"
 _TIME_WORDS = word_set("yesterday today tonight tomorrow this last next past coming ago in on over")
-_NAMES = (*_DAYS, "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAMES = (*DAYS, "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 """Days and the beginnings of months, wherever they stand in a word."""
 _WORD = re.compile(r"\w+")
 _HINT = re.compile(rf"\d|\b(?:{'|'.join(sorted(_TIME_WORDS))})\b|{'|'.join(_NAMES)}", re.IGNORECASE)
@@ -156,7 +156,7 @@ def _resolve_relative(text: str, today: date, found: list[tuple[int, DateRange]]
         is_unsure = before not in ("since", "to") and (ahead == behind or (behind and before == "by"))
         if is_unsure or _AGAIN.search(text):
             return match[0]
-        wanted = _DAYS.index(match["day"].lower())
+        wanted = DAYS.index(match["day"].lower())
         when = _after(today, wanted) if is_ahead else _before(today, wanted)
         found.append((match.start(), DateRange(when, when)))
         preposition = " on" if before.endswith("ing") else ""
@@ -205,7 +205,7 @@ def _resolve_expression(match: re.Match[str], today: date, *, ahead: bool, behin
     if match["tonight"]:
         return _tonight(match["tonight"].lower(), today)
     if match["week_day"]:
-        return _single_day(_weekday_of_week(match["of_week"].lower(), today, _DAYS.index(match["week_day"].lower())))
+        return _single_day(_weekday_of_week(match["of_week"].lower(), today, DAYS.index(match["week_day"].lower())))
     if match["month"]:
         return _month(today.year + _STEPS[match["of_year"].lower()], _month_number(match["month"]))
     if match["which"]:
@@ -242,8 +242,8 @@ def _named_unit(unit: str, which: str, today: date) -> ResolvedExpression | None
         return rules[folded]()
     if folded in _SEASONS:
         return _season(folded, which, today)
-    if folded in _DAYS:
-        return _single_day(_weekday(which, today, _DAYS.index(folded)))
+    if folded in DAYS:
+        return _single_day(_weekday(which, today, DAYS.index(folded)))
     return _named_month(unit, which, today)
 
 

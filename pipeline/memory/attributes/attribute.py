@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pipeline.memory.attributes import hypernyms
-from pipeline.memory.attributes.replacement import replaces
 from pipeline.memory.attributes.time_values import times_conflict
 from pipeline.memory.languages.english import english_words
+from pipeline.memory.outlines.replacement import replaces
 
 ValueKind = Literal["exact", "name", "phrase", "time", "statement"]
 _DAY = re.compile(r"\bon (?:the \w+ of )?\d{1,2} [a-z]{3,} \d{4}\b")

@@ -10,8 +10,10 @@ from pipeline.memory.attributes import entity_attributes, person_attributes, pre
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_patterns import AttributePattern, circumstances
 from pipeline.memory.attributes.paraphrases import plain_forms
-from pipeline.memory.attributes.statements import as_begun, is_planned, outlines, stem
 from pipeline.memory.attributes.value_normalization import normalize_phrase
+from pipeline.memory.outlines.readings import outlines
+from pipeline.memory.outlines.vocabulary import stem
+from pipeline.memory.outlines.wording import as_begun, is_planned
 from pipeline.text.succession import ADDED, PASSING
 
 MAX_FACT_CHARS = 240

@@ -19,7 +19,7 @@ from pipeline.memory.attributes.attribute_patterns import (
 )
 from pipeline.memory.attributes.time_values import CANCELLED, time_components
 from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, parse_value
-from pipeline.memory.languages.english import english_synonyms, english_words
+from pipeline.memory.languages.english import english_groups, english_words
 from pipeline.text.english_verbs import word_set
 
 _OPEN = english_words("single_valued_attributes")
@@ -60,7 +60,7 @@ def _attribute(name: str) -> str | None:
         return None
     if folded == "best friend" or folded.startswith("favorite "):
         return folded
-    return english_synonyms().get(folded, folded)
+    return english_groups("synonyms").get(folded, folded)
 
 
 def _kind(attribute: str, value: str) -> ValueKind:

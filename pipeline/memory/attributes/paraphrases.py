@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from pipeline.memory.attributes.attribute_patterns import NAME, NOW, RELATIVE
-from pipeline.memory.attributes.statements import as_done
+from pipeline.memory.outlines.wording import as_done
 
 _RULES = Path(__file__).with_suffix(".txt")
 _PLACEHOLDER = re.compile(r"(?<!\?P)<(\w+)>")

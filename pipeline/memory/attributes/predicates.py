@@ -12,28 +12,17 @@ from pipeline.memory.attributes.attribute_patterns import (
     NOW,
     OLD,
     WHO,
+    AttributeBuilder,
     AttributePattern,
     attribute_pattern,
 )
 from pipeline.memory.attributes.hypernyms import is_bare_hypernym
 from pipeline.memory.attributes.value_normalization import parse_predicate_object, parse_subject, parse_value
-from pipeline.memory.languages.english import english_words
+from pipeline.memory.languages.english import english_groups, english_words
 from pipeline.text.english_verbs import third_person
 
 _VERBS = english_words("predicate_verbs")
-_LIKING = {
-    **dict.fromkeys(("likes", "enjoys", "is fond of", "is into"), "like"),
-    **dict.fromkeys(("loves", "adores", "really likes", "is crazy about"), "love"),
-    **dict.fromkeys(("dislikes", "isn't fond of"), "not like"),
-    **{
-        f"{no} {likes}": "not like"
-        for no, liking in (("doesn't", "{}"), ("does not", "{}"), ("no longer", "{}s"))
-        for likes in (liking.format(verb) for verb in ("like", "enjoy", "love"))
-    },
-    **dict.fromkeys(("hates", "can't stand", "cannot stand", "detests", "can't bear", "despises"), "not love"),
-}
-_THIRD = {third_person(verb): verb for verb in _VERBS} | {"owns": "have"}
-_BASE = {verb: verb for verb in _VERBS} | {"own": "have"}
+_LIKING = english_groups("liking")
 
 
 def _gerund(verb: str) -> str:
@@ -42,7 +31,11 @@ def _gerund(verb: str) -> str:
     return f"{verb}{verb[-1]}ing" if verb in {"run", "swim", "plan"} else f"{verb}ing"
 
 
-_GERUND = {_gerund(verb): verb for verb in _VERBS} | {"owning": "have"}
+_BASE = {verb: verb for verb in _VERBS} | {"own": "have"}
+_THIRD = {third_person(verb): base for verb, base in _BASE.items()}
+_GERUND = {_gerund(verb): base for verb, base in _BASE.items()}
+_VERB_OF = _BASE | _THIRD | _GERUND
+"""Verbs of predicates by their forms."""
 
 
 def _any(of: Iterable[str]) -> str:
@@ -101,16 +94,18 @@ def _does(match: re.Match[str]) -> Iterable[Attribute | None]:
         yield _assertion(match, "have", what, is_denied=False)
 
 
-def _can(match: re.Match[str]) -> Iterable[Attribute | None]:
-    yield _assertion(match, match["b"], match["v"], is_denied=False)
+def _says(*verbs: str, value: str = "{}", is_denied: bool = False) -> AttributeBuilder:
+    """Return a builder of what somebody does or is by these verbs; without any, by that of the pattern."""
+
+    def build(match: re.Match[str]) -> Iterable[Attribute | None]:
+        for verb in verbs or (_VERB_OF[match["b"]],):
+            yield _assertion(match, verb, value.format(match["v"] or ""), is_denied=is_denied)
+
+    return build
 
 
-def _is_on(match: re.Match[str]) -> Iterable[Attribute | None]:
-    yield _assertion(match, "is on", match["v"], is_denied=False)
-
-
-def _is_back(match: re.Match[str]) -> Iterable[Attribute | None]:
-    yield _assertion(match, "is on", match["v"], is_denied=True)
+def _denies(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield _denial(match, _VERB_OF.get(match["b"], "is"), match["v"] or "")
 
 
 def _gave_birth(match: re.Match[str]) -> Iterable[Attribute | None]:
@@ -119,57 +114,17 @@ def _gave_birth(match: re.Match[str]) -> Iterable[Attribute | None]:
         yield Attribute(subject, "is pregnant", f"{NEGATION_PREFIX}pregnant", replaced_value="pregnant")
 
 
-def _does_not(match: re.Match[str]) -> Iterable[Attribute | None]:
-    yield _denial(match, (_BASE | _THIRD)[match["b"]], match["v"] or "")
-
-
-def _is_doing(match: re.Match[str]) -> Iterable[Attribute | None]:
-    yield _assertion(match, _GERUND[match["b"]], match["v"] or "", is_denied=False)
-
-
-def _stopped(match: re.Match[str]) -> Iterable[Attribute | None]:
-    yield _denial(match, _GERUND[match["b"]], match["v"] or "")
-
-
 def _likes(match: re.Match[str]) -> Iterable[Attribute | None]:
     how = _LIKING[" ".join(match["b"].split())]
-    denied = how.startswith(NEGATION_PREFIX)
-    attribute = _denial(match, "like", match["v"]) if denied else _assertion(match, "like", match["v"], is_denied=False)
-    yield (
-        None if attribute is None else replace(attribute, detail=how.removeprefix(NEGATION_PREFIX).replace("like", ""))
-    )
+    is_denied = how.startswith(NEGATION_PREFIX)
+    said = _denial(match, "like", match["v"]) if is_denied else _assertion(match, "like", match["v"], is_denied=False)
+    yield None if said is None else replace(said, detail="love" if how.endswith("love") else "")
 
 
 def _is(match: re.Match[str]) -> Iterable[Attribute | None]:
-    attribute = _assertion(match, "is", match["v"], is_denied=False)
-    yield attribute
-    if attribute is not None and attribute.value in _MEATLESS:
-        yield Attribute(
-            attribute.subject,
-            "eat",
-            f"{NEGATION_PREFIX}meat",
-            replaced_value="meat",
-            is_single_valued=False,
-            detail="by diet",
-        )
-
-
-def _is_not(match: re.Match[str]) -> Iterable[Attribute | None]:
-    yield _denial(match, "is", match["v"])
-
-
-def _lost(match: re.Match[str]) -> Iterable[Attribute | None]:
-    for verb in ("have", "drive", "ride"):
-        yield _assertion(match, verb, match["v"], is_denied=True)
-
-
-def _died(match: re.Match[str]) -> Iterable[Attribute | None]:
-    yield _assertion(match, "have", match["v"], is_denied=True)
-
-
-def _trip_off(match: re.Match[str]) -> Iterable[Attribute | None]:
-    for verb in ("go", "travel", "fly"):
-        yield _assertion(match, verb, f"to {match['v']}", is_denied=True)
+    yield (said := _assertion(match, "is", match["v"], is_denied=False))
+    if said is not None and said.value in _MEATLESS:
+        yield replace(said, name="eat", value=f"{NEGATION_PREFIX}meat", replaced_value="meat", detail="by diet")
 
 
 _SWITCHED = ("use", "run", "study", "learn", "play", "take", "eat", "drink", "drive", "have", "work", "subscribe")
@@ -192,87 +147,56 @@ def _upgraded(match: re.Match[str]) -> Iterable[Attribute | None]:
             yield Attribute(subject, verb, new, replaced_value=product, is_single_valued=False, detail="changed")
 
 
+def _predicate(pattern: str, build: AttributeBuilder, trigger_words: Iterable[str]) -> AttributePattern:
+    return attribute_pattern(rf"{WHO} {pattern}", build, " ".join(trigger_words), allow_circumstances=False)
+
+
 _NOT_ANY_MORE = r"(?:is no longer|isn't|is not|(?:has |have )?(?:stopped|quit|gave up|given up))"
 _PETS = "cat|dog|hamster|rabbit|horse|parrot|guinea pig|turtle|goldfish|bird|pet"
 _LEAVE = r"(?P<v>(?:[a-z]+ )?(?:vacation|holiday|leave|sabbatical|break)|a business trip|a trip)"
+_BE_OTHER = r"(?:has |have |was |were )?"
 PATTERNS: tuple[AttributePattern, ...] = (
-    attribute_pattern(
-        rf"{WHO} {NOW}(?P<b>{_any(_LIKING)}) {_OBJECT}(?: a lot)?",
-        _likes,
-        "likes like loves love enjoys enjoy dislikes hates stand detests adores despises fond into crazy bear",
-        allow_circumstances=False,
-    ),
-    attribute_pattern(
-        rf"{WHO} {NOW}(?P<b>{_any(_THIRD)})(?: {_OBJECT}{CALLED})?", _does, " ".join(_THIRD), allow_circumstances=False
-    ),
-    attribute_pattern(
-        rf"{WHO} (?:can|is able to) (?P<b>speak|play|drive|swim) {_OBJECT}", _can, "can able", allow_circumstances=False
-    ),
-    attribute_pattern(
-        rf"{WHO} (?:no longer|never) (?P<b>{_any(_THIRD)})(?: {_OBJECT})?",
-        _does_not,
-        "longer never",
-        allow_circumstances=False,
-    ),
-    attribute_pattern(
-        rf"{WHO} (?:doesn't|does not) {NOW}(?P<b>{_any(_BASE)})(?: {_OBJECT})?",
-        _does_not,
-        "doesn't does",
-        allow_circumstances=False,
-    ),
-    attribute_pattern(
-        rf"{WHO} is {NOW}(?P<b>{_any(_GERUND)})(?: {_OBJECT})?", _is_doing, " ".join(_GERUND), allow_circumstances=False
-    ),
-    attribute_pattern(
-        rf"{WHO} {_NOT_ANY_MORE} (?P<b>{_any(_GERUND)})(?: {_OBJECT})?",
-        _stopped,
-        " ".join(_GERUND),
-        allow_circumstances=False,
-    ),
-    attribute_pattern(rf"{WHO} is {NOW}{_IS_A}(?P<v>[a-z][\w -]+?)", _is, "is", allow_circumstances=False),
-    attribute_pattern(
-        rf"{WHO} is {NOW}(?P<v>(?:{_ADJECTIVES})\b.*?)", _is, _ADJECTIVES.replace("|", " "), allow_circumstances=False
-    ),
+    _predicate(rf"{NOW}(?P<b>{_any(_LIKING)}) {_OBJECT}(?: a lot)?", _likes, {said.split()[-1] for said in _LIKING}),
+    _predicate(rf"{NOW}(?P<b>{_any(_THIRD)})(?: {_OBJECT}{CALLED})?", _does, _THIRD),
+    _predicate(rf"(?:can|is able to) (?P<b>speak|play|drive|swim) {_OBJECT}", _says(), ("can", "able")),
+    _predicate(rf"(?:no longer|never) (?P<b>{_any(_THIRD)})(?: {_OBJECT})?", _denies, ("longer", "never")),
+    _predicate(rf"(?:doesn't|does not) {NOW}(?P<b>{_any(_BASE)})(?: {_OBJECT})?", _denies, ("doesn't", "does")),
+    _predicate(rf"is {NOW}(?P<b>{_any(_GERUND)})(?: {_OBJECT})?", _says(), _GERUND),
+    _predicate(rf"{_NOT_ANY_MORE} (?P<b>{_any(_GERUND)})(?: {_OBJECT})?", _denies, _GERUND),
+    _predicate(rf"is {NOW}{_IS_A}(?P<v>[a-z][\w -]+?)", _is, ("is",)),
+    _predicate(rf"is {NOW}(?P<v>(?:{_ADJECTIVES})\b.*?)", _is, _ADJECTIVES.split("|")),
     attribute_pattern(
         rf"{WHO} (?:has )?{NOW}(?:went|gone|turned|became|become) (?P<v>vegetarian|vegan|pescatarian)",
         _is,
         "went gone turned became become",
     ),
-    attribute_pattern(
-        rf"{WHO} (?:is no longer|isn't|is not) {_IS_A}?(?P<v>[a-z][^,;:]*?)",
-        _is_not,
-        "is isn't",
-        allow_circumstances=False,
-    ),
-    attribute_pattern(rf"{WHO} {NOW}works as {_IS_A}(?P<v>[a-z][\w -]+?)", _is, "works", allow_circumstances=False),
-    attribute_pattern(rf"{WHO} is {NOW}on {_LEAVE}", _is_on, "vacation holiday leave sabbatical break trip"),
-    attribute_pattern(rf"{WHO} is {NOW}back from {_LEAVE}", _is_back, "back"),
+    _predicate(rf"(?P<b>is no longer|isn't|is not) {_IS_A}?(?P<v>[a-z][^,;:]*?)", _denies, ("is", "isn't")),
+    _predicate(rf"{NOW}works as {_IS_A}(?P<v>[a-z][\w -]+?)", _is, ("works",)),
+    attribute_pattern(rf"{WHO} is {NOW}on {_LEAVE}", _says("is on"), "vacation holiday leave sabbatical break trip"),
+    attribute_pattern(rf"{WHO} is {NOW}back from {_LEAVE}", _says("is on", is_denied=True), "back"),
     attribute_pattern(
         rf"{WHO} (?:had|gave birth to) (?:an? |the |their )?(?:baby|girl|boy|son|daughter)\b.*", _gave_birth, "had gave"
     ),
-    attribute_pattern(
-        rf"{WHO} (?:has )?(?:sold|gave away|got rid of|returned|donated|traded(?: in)?) "
+    _predicate(
+        r"(?:has )?(?:sold|gave away|got rid of|returned|donated|traded(?: in)?) "
         rf"(?:the|their|his|her) {_OBJECT}(?: (?:for|to|in) .+)?",
-        _lost,
-        "sold gave got returned donated traded",
-        allow_circumstances=False,
+        _says("have", "drive", "ride", is_denied=True),
+        ("sold", "gave", "got", "returned", "donated", "traded"),
     ),
-    attribute_pattern(rf"(?P<s>{NAME})'s (?P<v>{_PETS}) (?:has )?(?:died|passed away)", _died, "died passed"),
     attribute_pattern(
-        rf"{WHO} (?:has )?(?:cancelled|canceled|called off) (?:the |their )?"
-        rf"(?:trip|flight|journey|holiday) to {_OBJECT}",
-        _trip_off,
+        rf"(?P<s>{NAME})'s (?P<v>{_PETS}) (?:has )?(?:died|passed away)", _says("have", is_denied=True), "died passed"
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:has )?(?:cancell?ed|called off) (?:the |their )?(?:trip|flight|journey|holiday) to {_OBJECT}",
+        _says("go", "travel", "fly", value="to {}", is_denied=True),
         "cancelled canceled called",
     ),
     attribute_pattern(
-        rf"{WHO} (?:has |have |was |were )?{NOW}(?:switched|changed|migrated|moved|converted) from {OLD} to "
-        rf"{_OBJECT}",
+        rf"{WHO} {_BE_OTHER}{NOW}(?:switched|changed|migrated|moved|converted) from {OLD} to {_OBJECT}",
         _switched,
         "switched changed migrated moved converted",
     ),
     attribute_pattern(
-        rf"{WHO} (?:has |have |was |were )?{NOW}(?:upgraded|updated|migrated) to {_OBJECT}",
-        _upgraded,
-        "upgraded updated migrated",
+        rf"{WHO} {_BE_OTHER}{NOW}(?:upgraded|updated|migrated) to {_OBJECT}", _upgraded, "upgraded updated migrated"
     ),
 )

@@ -2,18 +2,11 @@
 
 import re
 
-from pipeline.memory.languages.english import english_words
+from pipeline.memory.languages.english import english_numbers, english_words
 
 MAX_VALUE_WORDS = 6
 """Words of a value; longer phrases are descriptions."""
 MAX_PREDICATE_OBJECT_WORDS = 10
-NUMBERS = {
-    name: str(number)
-    for number, name in enumerate((
-        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-        "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
-    ))
-}  # fmt: skip
 _SAME = {
     "colour": "color", "colours": "colors", "favourite": "favorite", "movie": "film", "movies": "films",
     "kids": "children", "kid": "child", "canceled": "cancelled", "e-mail": "email", "timezone": "time zone",
@@ -52,7 +45,8 @@ def normalize_phrase(text: str) -> str:
     """
     folded = _SPACES.sub(" ", text.casefold().replace("\u2019", "'")).strip(" .,!'\"*`")
     folded = _ARTICLE.sub("", _TRAILING.sub("", folded)).strip(" .,!'\"*`")
-    return " ".join(_SAME.get(word, NUMBERS.get(word, word)) for word in folded.split())
+    numbers = english_numbers()
+    return " ".join(_SAME.get(word, numbers.get(word, word)) for word in folded.split())
 
 
 def strip_present_adverbs(text: str) -> str:

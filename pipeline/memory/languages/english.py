@@ -6,7 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pipeline.text.english_nouns import RELATIVES
+from pipeline.text.succession import WISHED
+from pipeline.text.temporal_expressions import DAYS, MONTHS
+
 _FILE = Path(__file__).with_name("en.toml")
+_NAMED_LIST = re.compile(r"\{([a-z_]+)\}")
 
 
 @cache
@@ -16,13 +21,45 @@ def english_words(kind: str) -> frozenset[str]:
     >>> "diabetic" in english_words("traits")
     True
     """
-    listed = _tables()[kind]
-    return frozenset(listed.split() if isinstance(listed, str) else listed)
+    return frozenset(_listed(kind))
 
 
 def english_pattern(kind: str) -> str:
-    """Return the alternatives of a kind as one pattern, in their order."""
-    return "|".join(_tables()[kind])
+    """Return the alternatives of a kind as one pattern, in their order.
+
+    >>> english_pattern("seasons")
+    'spring|summer|autumn|fall|winter'
+    """
+    return _joined(_listed(kind))
+
+
+def english_forms(kind: str) -> dict[str, str]:
+    """Return other forms by the words that they are of.
+
+    >>> english_forms("done")["sell"]
+    'sold'
+    """
+    return dict(pair.split("=") for pair in _listed(kind))
+
+
+@cache
+def english_numbers() -> dict[str, str]:
+    """Return digits by their names.
+
+    >>> english_numbers()["twelve"]
+    '12'
+    """
+    return {name: str(number) for number, name in enumerate(_listed("numerals"))}
+
+
+@cache
+def english_marks(kind: str) -> dict[str, re.Pattern[str]]:
+    """Return what statements may say, each by its name with the pattern that tells of it.
+
+    >>> english_marks("marks")["wish"].search("User would like a dog") is not None
+    True
+    """
+    return {name: re.compile(_joined(patterns)) for name, patterns in _tables()[kind].items()}
 
 
 def english_spelling() -> list[tuple[str, re.Pattern[str], str]]:
@@ -31,9 +68,13 @@ def english_spelling() -> list[tuple[str, re.Pattern[str], str]]:
 
 
 @cache
-def english_synonyms() -> dict[str, str]:
-    """Return the attributes by their other names: `wife` is the spouse."""
-    return {other: name for name, others in _tables()["synonyms"].items() for other in others}
+def english_groups(kind: str) -> dict[str, str]:
+    """Return words and phrases with what they mean alike.
+
+    >>> english_groups("synonyms")["wife"]
+    'spouse'
+    """
+    return {said: meant for meant, alike in _tables()[kind].items() for said in alike}
 
 
 @cache
@@ -76,6 +117,17 @@ def fact_kinds() -> dict[str, re.Pattern[str]]:
     return {word: re.compile(said) for words, said in _tables()["fact_kinds"].values() for word in words.split()}
 
 
+def _listed(kind: str) -> list[str]:
+    listed = _tables()[kind]
+    return listed.split() if isinstance(listed, str) else listed
+
+
+def _joined(alternatives: list[str]) -> str:
+    """Return a pattern of alternatives, where `{months}` stands for those of the list of that name."""
+    return _NAMED_LIST.sub(lambda named: english_pattern(named[1]), "|".join(alternatives))
+
+
 @cache
 def _tables() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text("utf-8"))
+    shared = {"days": DAYS, "months": MONTHS, "relatives": sorted(RELATIVES), "wished": [WISHED]}
+    return tomllib.loads(_FILE.read_text("utf-8")) | shared

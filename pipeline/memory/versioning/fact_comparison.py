@@ -11,7 +11,7 @@ from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from itertools import islice
 
 from pipeline.memory.attributes.attribute import Attribute, contradicts, is_equivalent, will_contradict
-from pipeline.memory.attributes.replacement import probability
+from pipeline.memory.outlines.replacement import probability
 from pipeline.memory.versioning.expiration_rules import takes_effect
 from schemas.events import Relation
 

@@ -1,6 +1,6 @@
 """Outlines of statements: whom and what they are about, and what they say is over."""
 
-from pipeline.memory.attributes.statements import outline
+from pipeline.memory.outlines.readings import outline
 
 
 def test_a_statement_is_about_the_user_somebody_of_theirs_or_a_name() -> None:

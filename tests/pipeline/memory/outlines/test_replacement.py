@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.memory.attributes.attribute import contradicts, will_contradict
 from pipeline.memory.attributes.attribute_extraction import comparable_attributes
-from pipeline.memory.attributes.replacement import replaces
+from pipeline.memory.outlines.replacement import replaces
 from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 ENDED = [

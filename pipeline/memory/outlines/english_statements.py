@@ -1,0 +1,177 @@
+"""Outline of an English statement, by lists of words and its noun phrases instead of a grammar of sentences. Pure.
+
+For what no attribute pattern has understood: it is known only roughly what is said.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import count
+
+from pipeline.memory.languages.english import (
+    english_marks,
+    english_pattern,
+    english_words,
+    kinds_of_one,
+    state_changes,
+)
+from pipeline.memory.outlines.figures import TOKEN, english_figures
+from pipeline.memory.outlines.noun_phrases import holder_of, phrase_of, phrases_of, split_at_verb
+from pipeline.memory.outlines.statement import Phrase, Statement, Thing
+from pipeline.memory.outlines.vocabulary import BE, HAVE, is_content, stem, stems
+from pipeline.memory.outlines.wording import with_thing_first
+from pipeline.text.english_nouns import RELATIVES
+from pipeline.text.succession import ADDED, PASSING, PAST
+
+_OBJECT = "(?P<object>[^,;.!?()]+)"
+_SUBJECT_ENDED = re.compile(
+    r"^(?P<subject>(?:(?!(?:had|has|have|is|was|are|to|not|never|almost)\b)[\w'-]+ ){1,5}?)(?<!n't )"
+    r"(?:(?:has|have|is|are|was|were|been|got|just|now|finally|sadly|all) )*"
+    rf"(?:(?:{english_pattern('subject_ends')})\b(?! (?:up|with|to|for(?! good)|at|early|work|home|on)\b)"
+    r"|(?:over|off|finished|history|done)(?=$| (?:for good|now|since)\b))",
+    re.IGNORECASE,
+)
+_HOME_OF = re.compile(r"\b(?P<owner>[\w-]+?)(?:'s|s') (?:place|house|flat|home|apartment)\b", re.IGNORECASE)
+_FOR_GOOD = re.compile(r"\b(?:for good|forever|permanently)\b")
+_PARTS = re.compile("[,;.!?] ")
+_PRESENT_YEAR = re.compile(r"^((?:User|[A-Z][\w-]+)(?:'s [\w-]+)? (?:is|are|has|lives|works|studies)\b.*) in 20\d\d$")
+"""What `this year` became in a memory: `is in halls in 2026`."""
+_ALONG = re.compile(r", [\w' ]{2,24} too$")
+"""Who or what comes along: `moved in with my sister, biscuit too`."""
+_PLACE = re.compile(
+    r"^(?P<where>by|in|on|at|next to|near|under|behind|opposite) (?:the |a |an |User's )?(?P<what>[a-z][\w-]*)$"
+)
+"""Where a thing is: `by the window`."""
+_PARTNER = re.compile(
+    r"\b(?:boyfriend|girlfriend|partner|fianc\w+|husband|wife)(?: is|'s)? (?:now |called |named )*((?-i:[A-Z])[\w-]+)|"
+    r"^User (?:is|has been|started|'s) (?:now )?(?:dating|seeing|with|going out with|engaged to|married to) "
+    r"((?-i:[A-Z])[\w-]+)",
+    re.IGNORECASE,
+)
+"""With whom somebody is together: `User is with Theo these days`."""
+_NAMED = re.compile(r"(?:(?:an?|some) (?:[a-z]+ ){1,3}(?:called|named) )?(?:(?:called|named|now) )*[A-Z]")
+_OTHER = re.compile(r"\bother\b")
+_OF_USER = re.compile(r"^(?!User)[A-Z][\w.-]+(?: [A-Z][\w.-]+)* is (?:now )?User's (?:[\w-]+ )*(?P<role>[a-z-]+)$")
+_FRONTED = re.compile(r"^(?:Since|After|As of|From|Before|With|At|In|On) [^,]{2,40}?,? (?=User\b)")
+
+
+def english_outline(text: str, with_days: str = "") -> Statement:
+    """Return the outline of a statement without its days; `with_days`: the same as it was said."""
+    text = with_thing_first(text)
+    subject, verb, rest = split_at_verb(_FRONTED.sub("", text))
+    holder, topic = holder_of(subject)
+    owner, _, relation = holder.partition(" ")
+    if verb == BE and subject.split()[-1] == relation in RELATIVES and topic is None and _NAMED.match(rest):
+        # `User's boyfriend is Jake` is about the user
+        holder, topic = owner, phrase_of(subject.lower().split()[len(owner.split()) :])
+    strong, weak = _ended(text)
+    said = [word for word in TOKEN.findall(text) if is_content(word)]
+    place = _PLACE.match(rest) if verb == BE and topic is not None else None
+    marks = {*_marks(text), *_marks_of_days(with_days)} | ({"added"} if _OTHER.search(subject) else set())
+    return Statement(
+        holder=holder,
+        topic=topic,
+        verb=verb if verb in (BE, HAVE) else stem(verb),
+        objects=tuple(phrases_of(rest)),
+        words=frozenset({*map(stem, said)} - {""}),
+        names=frozenset({stem(word) for word in said if word[0].isupper()} - {"", *map(stem, holder.split())}),
+        figures=tuple(english_figures(text)),
+        ended=tuple(strong),
+        loosely_ended=tuple(weak),
+        altered=_objects_of("altering", text),
+        begun=_objects_of("beginning", text),
+        obtained=_objects_of("obtaining", text),
+        marks=frozenset(marks | ({"role"} if _role(text, topic) in stems("roles") else set())),
+        partners=frozenset(stem(name) for match in _PARTNER.finditer(text) for name in match.groups() if name),
+        place=("", "") if place is None else (place["where"], stem(place["what"])),
+        one_of=frozenset(_things_of_one_kind(text)) if "further" not in marks else frozenset(),
+        state=frozenset(name for name, (state, _) in state_changes().items() if state.search(text)),
+        passed_state=frozenset(name for name, (_, end) in state_changes().items() if end.search(text)),
+    )
+
+
+def _marks(text: str) -> Iterator[str]:
+    """Yield what a statement says by its words."""
+    yield from (mark for mark, said in english_marks("marks").items() if said.search(text) is not None)
+    if PAST.search(_PRESENT_YEAR.sub(r"\1", text)) is not None:
+        yield "past"
+    if PASSING.search(text) is not None:
+        yield "passing"
+    if ADDED.search(_ALONG.sub("", text)) is not None:
+        yield "added"
+
+
+_FROM_DAYS = {
+    "planned": ("unreal",),
+    "lately": ("changed", "now"),
+    "since_day": ("changed", "now"),
+    "settled": ("changed", "now", "home"),
+}
+"""What it means that something will be, or has been so for a while."""
+
+
+def _marks_of_days(text: str) -> Iterator[str]:
+    """Yield what a statement says by its days: `User has been in Bruges since March` of a home and a change."""
+    for mark, said in english_marks("marks_with_days").items():
+        if said.search(text) is not None:
+            yield from _FROM_DAYS.get(mark, (mark,))
+
+
+def _role(text: str, topic: Phrase | None) -> str:
+    """Return what somebody is to the user: the manager of `Emma is User's manager`."""
+    of = _OF_USER.match(text)
+    return topic.head if topic is not None else stem(of["role"]) if of is not None else ""
+
+
+def _things_of_one_kind(text: str) -> Iterator[Thing]:
+    """Yield what a statement names of kinds of which one holds at a time."""
+    for kind, (context, things) in kinds_of_one().items():
+        for match in things.finditer(text) if context.search(text) is not None else ():
+            model = re.match(r" (\d+)", text[match.end() :])
+            yield kind, match.lastgroup or "", "" if model is None else model[1]
+
+
+@cache
+def _objects(verbs: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{english_pattern(f'{verbs}_verbs')}) {_OBJECT}", re.IGNORECASE)
+
+
+def _objects_of(verbs: str, text: str) -> tuple[Phrase, ...]:
+    """Return the first phrases after verbs of a list."""
+    return tuple(phrase for match in _objects(verbs).finditer(text) for phrase in phrases_of(match["object"])[:1])
+
+
+@cache
+def _ends() -> re.Pattern[str]:
+    """Return the pattern of verbs with what they say is over: `sold the car`, `gave the cello back`."""
+    parts, strong, weak = (english_pattern(f"{kind}_ends") for kind in ("parted", "strong", "weak"))
+    numbers = count()
+    parted = re.sub("\u2026 ", lambda _: rf"(?P<part{next(numbers)}>(?:[\w'-]+ ){{1,4}}?)", parts)
+    return re.compile(rf"\b(?:{parted})\b|\b(?:(?P<strong>{strong})|(?P<weak>{weak})) {_OBJECT}", re.IGNORECASE)
+
+
+def _ended(text: str) -> tuple[list[Phrase], list[Phrase]]:
+    """Return what a statement says is over, in words that say so for sure, and in those that may mean a moment."""
+    strong, weak = list[Phrase](), list[Phrase]()
+    for match in _ends().finditer(text):
+        said = next(found for name, found in match.groupdict().items() if found and name not in ("strong", "weak"))
+        if match["weak"] and said.startswith(("a ", "an ")):
+            continue  # `finished a course` is not about the one that is known
+        target = weak if match["weak"] and not _FOR_GOOD.search(text) else strong
+        target += phrases_of(said)[:1]
+        if (home := _HOME_OF.search(said)) is not None and (owner := stem(home["owner"].rstrip("'"))):
+            target.append(Phrase(owner))
+    for part in _PARTS.split(text):
+        # What two others ended is between them: `Beth and Tom broke up`.
+        if (ended := _SUBJECT_ENDED.match(part)) is not None and " and " not in ended["subject"]:
+            strong += _ended_subject(ended["subject"])
+    return strong, weak
+
+
+def _ended_subject(subject: str) -> list[Phrase]:
+    """Return what is over where a subject is: what somebody has, or a trip with where it goes."""
+    _, topic = holder_of(subject)
+    phrases = phrases_of(subject)
+    if phrases and phrases[0].head in english_words("reserved"):
+        return phrases
+    return phrases[:1] if topic is None else [topic]

@@ -1,0 +1,59 @@
+"""Figures of statements: numbers, times, days and addresses, each with its unit. Pure."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from pipeline.memory.languages.english import english_numbers, english_pattern
+from pipeline.memory.outlines.vocabulary import stem
+from pipeline.text.english_verbs import word_set
+from pipeline.text.statement_words import weekdays
+
+PHONE = "phone"
+DOSE_UNITS = word_set("mg mcg \u00b5g ug ml iu ie \u043c\u0433 \u043c\u043a\u0433 \u043c\u043b")
+TOKEN = re.compile(r"[\w%$\u20ac\u00a3][\w.:'\u2019%+-]*|[,;()]|[!?]")
+_WEEKDAY = "weekday"
+_ADDRESS = re.compile(r"(?<![\w.+-])(?<!from )(?<!to )[\w.+-]+@[\w-]+\.[\w.]+")
+_PHONE_NUMBER = re.compile(r"\+?\d(?:[ ()/-]?\d){6,}")
+_WEEKLY = re.compile(rf"\b({english_pattern('days')})s\b", re.IGNORECASE)
+"""Days on which something is again and again."""
+_FIGURE = re.compile(r"(\d[\d .:/-]*\d|\d)(?: ?([^\W\d_]*))")
+"""A number of another language with the word after it."""
+_UNIT_CHARS = 4
+_IDEOGRAPHS = "\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341"
+"""One to ten."""
+_COUNTED = re.compile(
+    f"([{_IDEOGRAPHS}])"
+    "[\u5339\u4eba\u53f0\u500b\u672c\u679a\u518a\u56de\u6b73\u624d\u968e\u53ea\u4e2a\u53e3\u8f86\u5c81\u697c]"
+)
+"""An ideograph for a number before one that counts animals, people, things, years or floors: `\u4e8c\u5339`."""
+
+
+def english_figures(text: str) -> Iterator[tuple[str, str]]:
+    """Yield addresses, numbers and days of an English statement, each after its unit.
+
+    >>> list(english_figures("User pays 12 euros and swims on Mondays"))
+    [('weekday', 'monday'), ('euro', '12')]
+    """
+    yield from (("@", address) for address in _ADDRESS.findall(text))
+    yield from ((PHONE, re.sub(r"\D", "", number)) for number in _PHONE_NUMBER.findall(text))
+    if days := {day.lower() for day in _WEEKLY.findall(text)}:
+        yield _WEEKDAY, "".join(sorted(days))
+    tokens = TOKEN.findall(_PHONE_NUMBER.sub(" ", _ADDRESS.sub(" ", text)))
+    for token, following in pairwise([*tokens, ""]):
+        number = english_numbers().get(token.lower(), token)
+        if any(map(str.isdigit, number)):
+            unit = stem(following) if following[:1].isalpha() else following
+            yield re.sub(r"[\d.:,]", "", number).lower() or unit, re.sub(r"[^\d.:]", "", number).strip(".:")
+
+
+def foreign_figures(said: str) -> Iterator[tuple[str, str]]:
+    """Yield figures after their unit, which figures of one thing share, and days of the week of another language.
+
+    >>> list(foreign_figures("martes a las 18:30 en la sala 4b"))
+    [('en', '18:30'), ('b', '4'), ('weekday', '1')]
+    """
+    yield from ((unit[:_UNIT_CHARS].lower(), digits) for digits, unit in _FIGURE.findall(said))
+    yield from (("", str(_IDEOGRAPHS.index(number) + 1)) for number in _COUNTED.findall(said))
+    if days := weekdays(said):
+        yield _WEEKDAY, "".join(map(str, sorted(days)))

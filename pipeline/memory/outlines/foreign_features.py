@@ -1,0 +1,69 @@
+"""Features of two statements in another language than English, of which the newer may end the older. Pure."""
+
+from collections.abc import Iterator
+
+from pipeline.memory.outlines.other_things import has_another_dose, has_another_of_a_kind, shared_words
+from pipeline.memory.outlines.statement import Statement
+
+_TYPE_DIGITS = 3
+"""Digits of a number that may name a thing: `208`."""
+
+
+def foreign_features(new: Statement, old: Statement) -> list[str]:
+    """Return the features that apply to a pair."""
+    return [name for name, applies in (*_of_words(new, old), *_of_lives(new, old)) if applies]
+
+
+def _of_words(new: Statement, old: Statement) -> Iterator[tuple[str, bool]]:
+    # A number alone is a thing where it has ended: `la 208 a été volée`.
+    ended = {word for word in new.ended_words & old.words if len(word) >= _TYPE_DIGITS or not word.isdigit()}
+    yield "foreign: a name of both ended", bool(ended & old.names)
+    yield "foreign: a word of both ended", bool(ended)
+    shared = shared_words(new, old)
+    is_changed = bool(shared) and new.says("changed")
+    yield "foreign: a word of both altered", any(phrase.head in shared for phrase in new.altered)
+    yield "foreign: a word of both corrected", bool(shared) and new.says("corrects")
+    is_affirmed = old.says("denied") and not new.says("denied")
+    yield "foreign: begun after a denial", bool(shared) and new.says("begun") and is_affirmed
+    yield "foreign: another figure", is_changed and _differ(new, old)
+    yield "another dose", has_another_dose(new, old)
+    is_titled = bool(new.titled and old.titled) and new.titled.isdisjoint(old.titled)
+    yield "foreign: another with a title", is_changed and is_titled
+    yield "foreign: measure of one thing", _is_measured_anew(new, old)
+    yield "foreign: a word of both", bool(shared)
+
+
+def _of_lives(new: Statement, old: Statement) -> Iterator[tuple[str, bool]]:
+    # Not Max's home after the user's.
+    is_of_one = new.subject == old.subject or (new.subject <= old.words and old.subject <= new.words)
+    names_place = new.says("before_places") and old.says("before_places")
+    is_dwelling = names_place and not (new.places or old.places) and new.says("changed")
+    # `wohne jetzt in einer Wohnung` after `wohne in einer WG`
+    is_other = (new.says("moved") or is_dwelling) and not new.words <= old.words
+    has_home = old.says("home") and not old.says("moved")
+    is_elsewhere = new.says("home") and (is_other or not new.places <= old.names)
+    yield "foreign: homes", is_of_one and has_home and is_elsewhere
+    has_job = old.says("job") and not old.says("new_job")
+    yield "foreign: jobs", is_of_one and has_job and new.says("new_job")
+    yield "another of a kind", is_of_one and has_another_of_a_kind(new, old)
+    yield "state passed", not old.says("says_more") and not new.passed_state.isdisjoint(old.state)
+
+
+def _is_measured_anew(new: Statement, old: Statement) -> bool:
+    """Return whether both say no more than when or how much one thing is: `chór we wtorki`, `chór jest w piątki`."""
+    extra, missing = _without_figures(new.words - old.words), _without_figures(old.words - new.words)
+    is_plain = new.is_measure and old.is_measure and not old.says("changed")
+    # Not of the code of the cellar after that of the gate.
+    is_one = new.topic == old.topic and not (extra and missing)
+    return is_plain and is_one and len(extra) <= 2 and _differ(new, old)
+
+
+def _without_figures(found: frozenset[str]) -> set[str]:
+    return {word for word in found if not any(map(str.isdigit, word))}
+
+
+def _differ(new: Statement, old: Statement) -> bool:
+    """Return whether both have figures, others and not of other things: `16 uhr` tells nothing of `4 Jahre`."""
+    units, old_units = ({unit for unit, _ in of.figures} for of in (new, old))
+    digits, old_digits = ({figure for _, figure in of.figures} for of in (new, old))
+    return not units.isdisjoint(old_units) and digits.isdisjoint(old_digits)
