@@ -2,8 +2,8 @@
 
 import re
 
-from pipeline.memory.grammar.message_text import NUMBER
 from pipeline.memory.languages.english import english_pattern
+from pipeline.memory.languages.english_rewrites import NUMBER
 from pipeline.memory.languages.profiles import is_bare_answer
 from pipeline.text.english_nouns import PETS, RELATIVES, own_noun
 from pipeline.text.english_verbs import is_past, without_clitic

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from pipeline.memory.grammar.fact_detection import without_question
 from pipeline.memory.grammar.instructions import find_instruction
-from pipeline.memory.grammar.message_text import NUMBER
 from pipeline.memory.languages.english import english_pattern, english_words
+from pipeline.memory.languages.english_rewrites import NUMBER
 from pipeline.text.english_nouns import HELPERS, KIN, PARENTS, PETS, RELATIVES, is_plural
 from pipeline.text.english_verbs import BASES, is_third_person, without_clitic, word_set
 

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_pattern, english_spelling, english_words
+from pipeline.memory.languages.english_rewrites import AGREEMENTS, COMPLETIONS, FILLERS, REWRITES, rewritten
 from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
 from pipeline.memory.languages.profiles import detect_language
-from pipeline.text.english_nouns import BODY, HELPERS, KIN, PARENTS, is_plural
-from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, third_person, word_set
+from pipeline.text.english_nouns import PARENTS
+from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
+from pipeline.text.temporal_expressions import DAYS
 
 _OPENING = re.compile(
     rf"^(?:(?:{english_pattern('openings')})(?: (?:so much|a lot|a bunch|a ton|again|there|all|guys|everyone|everybody|"
@@ -30,7 +32,7 @@ _LAUGHS = re.compile(
 )
 """How people laugh in other languages, at the end."""
 _ASIDE = re.compile(r"\s*\[[^\[\]]*\]\s*")
-_WEEKDAYS = {name[:3]: name for name in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")}
+_WEEKDAYS = {day[:3]: day.capitalize() for day in DAYS}
 
 
 _STATES = english_pattern("states")
@@ -64,7 +66,7 @@ def _is_or_owns(match: re.Match[str]) -> str:
 
 
 def _weekday(match: re.Match[str]) -> str:
-    return f"{match[1]} {_WEEKDAYS[match[2][:3].lower()].capitalize()}"
+    return f"{match[1]} {_WEEKDAYS[match[2][:3].lower()]}"
 
 
 def _gerund(match: re.Match[str]) -> str:
@@ -89,12 +91,6 @@ _SPELLING: tuple[_Spelling, ...] = (
         for hint, pattern, written in (
             ("last ", r"\b(last|next|this|on) (mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b", _weekday),
             ("in", r"\b[a-z]{3,}in'?(?= )", _gerund),
-            (" levels", r"\ba levels\b", "A-levels"),
-            (
-                "s ",
-                r"(?<=\b(?:mum|mom|dad|nan|son))s (?=[a-z]+ (?:[a-z]+ )?(?:is|was|has|had|got|starts|moved)\b)",
-                "'s ",
-            ),
             ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]|\d+\b(?!\.)))", _i_am),
             (
                 "'s ",
@@ -106,16 +102,6 @@ _SPELLING: tuple[_Spelling, ...] = (
     ),
 )
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
-_AGREED = re.compile(
-    r"^(?:(?:I|we) )?(?P<did>decided|agreed|settled|arranged|concluded)(?P<whom>(?: with [\w' -]{2,40}?)?) ?: "
-    r"(?=\w+ \w)",
-    re.IGNORECASE,
-)
-"""What was decided, after a colon."""
-_IT_WAS_AGREED = re.compile(
-    r"^it (?:was|has been|is) (?:then |also |unanimously )*(?P<did>agreed|decided|resolved) (?=to\b|that\b)",
-    re.IGNORECASE,
-)
 _TITLE = re.compile(r"\b(?:dr|prof|mrs?|ms)\. (?=\w)")
 """Titles written small, which the parser would take for the end of a sentence."""
 _VOCATIVE_FIRST = re.compile(
@@ -136,7 +122,7 @@ _HAD = re.compile(english_pattern("pasts_before_objects"))
 _BEEN = re.compile(rf"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed|{_STATES})\b")
 _PASSIVE = re.compile(
     r"\s+(?:(?:by|as|in(?! (?:my|our|the|an?|with|together|yesterday|today|last|on)\b))\b|(?:to|until|till) (?:the )?"
-    r"(?:\d{1,2}(?!\w* floor)|next |tomorrow|later|noon|(?:mon|tues|wednes|thurs|fri|satur|sun)day))"
+    rf"(?:\d{{1,2}}(?!\w* floor)|next |tomorrow|later|noon|{'|'.join(DAYS)}))"
 )
 """What follows a verb whose subject is a thing: `moved to the 21st`."""
 _SUBJECT_AFTER = re.compile(
@@ -179,229 +165,22 @@ _OWNED = re.compile(r"\b(?:my|our|his|her|their) [\w-]+'s [\w-]+")
 _GOING = re.compile(
     r"going (?:freelance|part-time|full-time|vegan|vegetarian|solo|on|to(?! be\b)|back|for|away|home|up|down|out|by)\b"
 )
-_OCCASION = re.compile(
-    r"^(?:(?:my|our) )?(?P<what>(?:\w+ )?(?:dinner|lunch|breakfast|brunch|drinks|coffee|meeting|interview|appointment|"
-    r"exam|check-?up|surgery|party|rehearsal|viewing)) (?=(?:with|at|on|for|next|tomorrow|this|tonight|"
-    r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*)\b)(?!.*\b(?:is|"
-    r"was|are|were|went|moved|cancell?ed|postponed)\b|.*: [A-Z])(?=.*\b(?:\w+day|tomorrow|tonight|next|\d))",
-    re.IGNORECASE,
-)
-"""An appointment without a verb: `dinner with Marc on Saturday`."""
-NUMBER = r"(?:\d{1,4}|two|three|four|five|six|seven|eight|nine|ten)"
-_WITHOUT = re.compile(
-    rf"^(?P<time>(?P<nth>(?:day|week|month|year)) (?P<count>\d{{1,4}})|"
-    rf"(?:{NUMBER}|an?|one) (?:day|week|month|year)s?) (?P<state>without|sober|clean|smoke-?free|off) ?"
-    r"(?P<what>(?:(?:an?|any|the|my) )?[\w-]*)(?: (?:today|now|so far))?(?=$|[,.!])",
-    re.IGNORECASE,
-)
-"""How long somebody has done without: `6 weeks without a cigarette`."""
 _INTRODUCTION = re.compile(
     r"^(?:(?:[Hh]i|[Hh]ey|[Hh]ello|[Hh]iya|[Yy]o)(?: there)?[,!. ]+)?(?:[Ii]t'?s|[Tt]his is) (?P<me>me(?: again)?,? )?"
     r"(?!\w+day\b|Christmas|Easter)(?P<name>[A-Z]\w+)(?P<here> here| again)?(?=$|[.,!]| from\b)|^(?:I go by|(?:people|"
     r"friends|everybody|everyone) calls? me) (?P<called>[A-Z][\w'-]+)$"
 )
 """How people say who they are: `hey its Joe`, `it's me, Ann`, `it's Joe here`; `it's Rome` names something else."""
-_RECURRING = re.compile(
-    r"^(?P<what>[a-z]{3,}(?: (?!every\b|each\b)[a-z]{3,})?)(?: is| are)? (?:(?P<each>(?:every(?: other| second)?|each) "
-    r")|on )?(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day(?P<many>s?))\b"
-)
-"""What somebody has every week: `choir practice is wednesdays`, `physio every thursday at 4`."""
-_ABOUT_ME = re.compile(r"^(?P<age>1[3-9]|[2-9]\d) ?(?:[mf](?=,)|yo|years old|y/o)?(?=, [a-z])", re.IGNORECASE)
-"""What people say of themselves first: `30, female, from Belfast`."""
-_CODE = re.compile(
-    r"^(?P<whose>(?:my|our|the) |)(?P<what>(?:[a-z][\w-]+ ){1,2}(?:code|pin|password|combination|number|size)|"
-    r"pin code|blood (?:type|"
-    r"group)):? (?P<value>#?[\w.-]*\d[\w.-]*(?: (?:positive|negative))?|(?:A|B|AB|O)(?:[+-]|"
-    r" pos(?:itive)?| neg(?:ative)?))$",
-    re.IGNORECASE,
-)
-"""A code without a verb: `gate code 4471`."""
 _MIN_WORDS = 4
-_STUTTER = re.compile(r"\b(?P<word>a|the|i|we|to|and|in|is|my|of),? (?P=word)\b", re.IGNORECASE)
-_FILLER = re.compile(r"(?:^|,? )(?:(?:uh+|uhm+|umm+|hmm+|erm+)\b,?|um,)", re.IGNORECASE)
-_MOVED = re.compile(
-    r"^(?:they(?:'ve)?|(?:the |my |our )?(?!i\b|we\b|you\b|i'|we')[a-z]+) (?:have |has |had |just )*(?P<verb>moved|"
-    r"changed|pushed|rescheduled|postponed|shifted|raised|lowered|bumped|increased|renamed|cut|extended) "
-    r"(?P<what>(?:my|our|the) [\w ]{2,30}?) (?:(?:back|forward|up|down|out|again) )?(?:to|until|till) (?P<value>\S.*)$",
-    re.IGNORECASE,
-)
-_DOCTOR = (
-    r"(?:(?:my |the |our )?(?:new |knee |heart |eye )?(?:doc(?:tor)?|gp|dentist|vet|midwife|consultant|specialist|"
-    r"optician|physio|nurse)|dr\.? \w+)(?: here)?(?:,? \(?dr\.? \w+\)?,?)?"
-)
-_BY_OTHERS = (
-    r"^(?:they(?:'ve)?|he|she|(?:(?:my |the )?(?:doc(?:tor)?|GP|dentist|nurse|consultant|specialist|boss|manager))"
-    r"(?:'s)?) (?:have |has |had |just |finally |already )*"
-)
-_PUT_ME = re.compile(
-    rf"{_BY_OTHERS}(?:put|moved|switched|upped|cut|transferred) me (?:up |down |back |over )?"
-    r"(?P<where>(?:on|in|at|next to|with) .*|to (?=\d).*)$",
-    re.IGNORECASE,
-)
-"""Where others have put the speaker: `they moved me next to Ines`."""
-_TAKEN_OFF = re.compile(
-    rf"(?:{_BY_OTHERS}(?:took|taken|weaned|pulled) me off|^{_DOCTOR} (?:wants|is taking) me off(?! work\b| school\b| "
-    rf"my feet\b)|^{_DOCTOR}(?: (?:has|just))* (?:stopped|discontinued) (?:my|the)) "
-    r"(?P<what>[^,;.]+?)(?P<when> (?:today|yesterday|(?:last|this) \w+))?(?=$|[,;.]| (?:because|due)\b)",
-    re.IGNORECASE,
-)
-"""What others have ended for the speaker: `the doctor took me off the statin`."""
-_AND_IT = re.compile(
-    r"^(?P<act>.{2,30}?\b(?P<what>(?:my|our|the) [\w -]{2,24}?)),? (?:and |so |but )?(?:now )?it"
-    r"(?P<is>'s|'ll| [a-z]+s| will| has)\b"
-)
-"""What was changed, and what it is now: `they moved my shift, it starts at 7`."""
-_NEW_VALUE = re.compile(
-    r"^(?:got a |have a |my |our )?new (?P<what>[\w-]+(?: [\w-]+){0,2}?)(?: today| now| btw)*(?:,? it'?s |: |, | is | "
-    r"- )(?P<value>[\w@+.:-]*\d[\w@+.:-]*)(?P<rest>.*)$|^(?:my |our )?new (?P<measure>(?:[\w-]+ )?(?:PB|PR|record|best|"
-    r"number|pin|code|password))(?: is)? (?P<figure>[\w.:+-]*\d\S*(?: \d[\d-]+)*)\.?$",
-    re.IGNORECASE,
-)
-_CHANGING = re.compile(rf"\b(?:{english_pattern('changing_verbs')})\b", re.IGNORECASE)
-_OWNERS = re.compile(r"\b(?:my|our|the|his|her|their)\b", re.IGNORECASE)
-_OF_THEMSELVES = re.compile(
-    r"^(?P<who>[A-Z][\w'-]+|my [a-z]+) (?:says|said|told me|texted me?|mentioned)(?: that)? (?:her|his)(?= \w)"
-)
-"""Somebody's own, as they say it: `Jana says her favourite colour is purple`."""
-_SLIPPED = re.compile(
-    r"^(?P<what>(?:my |our |the )?(?!(?:it|i|we|he|she|they|just)\b)[a-z][\w-]+(?: (?!got\b|has\b|was\b)[a-z]+)?) "
-    r"(?:(?:got|has been|was|"
-    r"is) )?(?:slipped|moved|changed|pushed|postponed|delayed|rescheduled|shifted)(?: again| back| out)?[,;:]? (?:so |"
-    r"and )?(?:now )?it(?P<is>'s|'ll| is| will)\b(?=.*(?:\d|day\b|\bnext\b|tomorrow|"
-    r"\b(?:january|february|march|april|june|july|august|september|october|november|december)\b))",
-    re.IGNORECASE,
-)
-"""What was put off, and when it is now: `launch slipped, it's June 10 now`."""
-_WE_ARE = re.compile(
-    rf"^we(?:'re| are) (?:now |only |just )?(?P<many>{NUMBER}) (?P<who>people|persons|heads|devs|members)"
-    r"(?P<now> now)?(?=$|[.,;!]| (?:and|since)\b)",
-    re.IGNORECASE,
-)
-_OF_US = re.compile(rf"^there(?:'s| are) (?P<many>{NUMBER}) of us(?=[,:;.]|$)", re.IGNORECASE)
-_NONE_OF_US = re.compile(
-    r"^(?:none of us|no ?(?:body|one) (?:at home|in (?:my|our|the) (?:family|house|household))) (?P<verb>[a-z]+)\b",
-    re.IGNORECASE,
-)
-_SOME_OF = re.compile(
-    rf"^(?P<some>(?:one|two|both|all|none) of )the (?={'|'.join(sorted(filter(is_plural, KIN)))}\b)", re.IGNORECASE
-)
-_HAS_NO_VERB = re.compile(
-    rf"^(?P<many>no|{NUMBER})(?= (?:[a-z]+ )?(?:kids?|children|dogs?|cats?|pets|siblings|brothers?|"
-    r"sisters?|sons?|daughters?)(?:(?:,| and) (?:no|a|an|[a-z\d]+) (?:[a-z]+ )?[a-z]+)*[.!]*$)",
-    re.IGNORECASE,
-)
-"""Whom somebody has, without a verb: `no kids, two dogs`."""
-_VALUE_FIRST = re.compile(
-    r"^(?P<value>[$\u20ac\u00a3]?\d[\d.,]*k?(?: (?!is\b)[a-z]+)?) is (?P<what>(?:my|our) [a-z ]{3,30})(?=[.!]*$)",
-    re.IGNORECASE,
-)
-"""What something of the writer's is, said first: `$900 is my rent`."""
-_WEEKS = re.compile(
-    r"^(?P<am>(?:I'm|I am) (?:now )?\d{1,2} weeks)(?=$|[,.;!]| (?:and|so|now|today|already)\b)", re.IGNORECASE
-)
-"""How far a pregnancy is."""
-_DAY_FIRST = re.compile(
-    r"^(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)days?)(?=,? (?:I|I'm|we|we're|my|our) )", re.IGNORECASE
-)
-_ILLNESS = english_pattern("illnesses")
 _NO_MORE_OF = re.compile(
     r"^(?:so )?no more (?P<what>[\w -]{3,20}?)(?: for me)?(?:,? I guess)?(?= since| now|[.!]*$|,)", re.IGNORECASE
 )
-_DOSE = re.compile(
-    r"^(?P<what>[a-z]{4,}(?: \d+ ?m?[gl])?) (?=(?:once|twice|[2-6] ?x|\d times|three times) (?:a|per) day\b)",
-    re.IGNORECASE,
-)
-"""A medicine and how often it is taken, without a verb."""
-_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-_SPELLED_AGE = re.compile(
-    rf"^I(?:'m| am) (?P<age>(?:{_TENS})(?:[ -](?:one|two|three|four|five|six|seven|eight|nine))?)(?=$|[,.;!]| and\b)",
-    re.IGNORECASE,
-)
-_HANDED = re.compile(r"\b(?P<hand>left|right) handed\b", re.IGNORECASE)
-_COUNTED = re.compile(
-    rf"(?:^|(?<=[,;:!.] ))(?:(?:so|and|only|just|now|down to) )*(?P<left>{NUMBER} [a-z]+s)(?: left| now){{1,2}}$",
-    re.IGNORECASE,
-)
-"""How many somebody has, without a verb: `only 7 chickens left`, `three kids now`."""
-_ADVERBS = "too|today|yesterday|now|again|recently|also|finally|last (?:week|month|year|night)"
-_RELATIVES_OWN = re.compile(r"(?P<who>(?:my|our) [a-z]{3,}) (?:has|got|adopted|bought|owns)\b", re.IGNORECASE)
-_SOURCES = word_set("shelter store shop breeder farm street park vet school hospital market rescue neighbour neighbor")
-"""Where an animal or a person comes from, which is not who has the name that follows."""
-_NAMED_NEXT = re.compile(
-    rf"(?P<before>\b(?P<whose>an?|the|my|our|another) (?:[a-z-]+ )?(?P<what>(?!(?:{_ADVERBS})\b)[a-z]{{3,}})"
-    rf"(?: (?:{_ADVERBS}))?)(?:,| and|;) "
-    r"(?:(?:his|her|its|their) name is|(?:he|she|it)(?:'s| is) (?:called|named)) (?=(?:now )?[A-Z])"
-)
-"""What the first clause is about and the second names: `we adopted a dog, her name is Pixel`."""
-_SOMEONE_NAMED = re.compile(
-    r"\b(?P<who>someone|somebody|an? (?:[a-z]+ )?(?:guy|man|bloke|woman|girl|lady|boy))(?:,| and|;) "
-    r"(?:(?:his|her|their) name is|(?:he|she)(?:'s| is) (?:called|named)) (?=[A-Z])"
-)
-"""Whom the second clause names: `I'm seeing someone, his name is Dafydd`."""
-_OWN_WORDS = re.compile(r"\b(?:I|we|my|our)\b", re.IGNORECASE)
-_STATE_ALONE = re.compile(english_pattern("states_alone"), re.IGNORECASE)
-"""States whose speaker is left out: `still a nurse`, `no longer on keto`, `on antibiotics until Friday`."""
-_NOT_NOUNS = english_words("no_weekly_things")
-_BE = word_set("is are was were not be been being get got it it's i'm he she")
-_NOT_OWN = english_words("no_own_things")
-_TOLD = re.compile(
-    rf"^{_DOCTOR} (?:just )?(?:said|says|told me|tells me|confirmed|thinks)(?: that)? "
-    rf"(?:(?=(?:I|I'm|I've|my|our)\b)|(?P<it>it'?s) (?=(?:\w+ ){{0,4}}(?:{_ILLNESS})\b))",
-    re.IGNORECASE,
-)
-"""Who is believed in what they say of the writer: `physio says it's a stress fracture`."""
-_DIAGNOSIS = re.compile(rf"^(?:so )?it'?s (?=(?:an? )?(?:{_ILLNESS})(?=$|[,.;!]))", re.IGNORECASE)
-_PROMOTED = re.compile(
-    r"(?:^|(?<=, ))(?:they(?:'ve)?|he|she|(?:my |the |our )?(?:boss|chef|coach|company|manager|hotel|school|firm)"
-    r"(?:'s)?) (?:have |has |just |finally )*(?:promoted me to|made me) (?=(?:an? |the )?(?:[\w-]+ ){0,3}(?:head|lead|"
-    r"leader|partner|captain|supervisor|manager|director|chef|coordinator|foreman|editor|principal|chair|permanent|redundant)\b)",
-    re.IGNORECASE,
-)
-"""What others have made the speaker: `chef made me sous chef`."""
-_DONE = re.compile(
-    r"^(?P<what>(?:my |our )?[a-z][a-z-]+(?: [a-z-]+)?) (?P<done>fitted|installed|removed|repaired|replaced|delivered|"
-    r"booked|done|checked|scanned) ?(?=(?:on|last|yesterday|today|this|for|in)\b|(?P<end>[.!]*$))",
-    re.IGNORECASE,
-)
-"""What the writer had done, without an auxiliary: `hearing aids fitted on Tuesday`."""
-_DONE_TO_ME = re.compile(
-    r"(?:^(?:(?:[A-Z]\w+|my \w+) (?:said|says|told me) (?:that )?)?|(?<=[,;:] )|(?<=\band )|(?<=\bso ))they"
-    r"(?P<be>'ve|'re| have| are|) (?P<when>(?:(?:just|finally|already|now|only|actually) )*)(?P<verb>[a-z]{3,}) "
-    r"(?P<who>me|us)\b(?! (?:to know|that|if|how|what|why|when|whether|so|an? (?:\w+ )?(?:look|break|lift|favou?r|hand|"
-    r"laugh|smile|feeling|call|hug))\b)",
-    re.IGNORECASE,
-)
-"""What nobody in particular has done to the speaker: `they offered me the job`."""
-_SAID_OR_FELT = english_words("said_or_felt")
-_OF_GERUND = {
-    "send": "sent", "giv": "given", "putt": "put", "pay": "paid", "keep": "kept", "tak": "taken",
-}  # fmt: skip
-_PARTICIPLE = {"gave": "given", "took": "taken", "chose": "chosen", "threw": "thrown", "drew": "drawn"}
+_DIAGNOSIS = re.compile(rf"^(?:so )?it'?s (?=(?:an? )?(?:{english_pattern('illnesses')})(?=$|[,.;!]))", re.IGNORECASE)
 _MIN_SHOUTED_WORDS = 3
 """Fewer words in capitals may be names: `IT`, `BMW M3`."""
 _SHOUTED_VERB = re.compile(
     r"^[A-Z]{4,}(?= (?:my|our|the|an?|to|it|this|that|him|her|them|in|from|on|at)\b)|(?<=\bI )[A-Z]{2,}(?= \w)"
 )
-_WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
-_HEDGE = re.compile(
-    r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my (?:favou?rite|blood (?:type|group)|(?:\w+ )?(?:size|number|"
-    r"code|height|weight))\b)",
-    re.IGNORECASE,
-)
-_CONFIRMED = re.compile(r" (?P<value>\w+(?: \w+)?),? (?:yes|yeah|yep|yup|right),? (?P=value)$", re.IGNORECASE)
-"""A value that is said twice to be sure: `it's o negative, yes, o negative`."""
-_THEY_PAY = re.compile(
-    rf"^they (?:pay|give) (?:me |us )?(?=(?:[\d.,]+|(?:\w+teen|\w+ty|ten|eleven|twelve|{NUMBER})\b)[\w ]{{0,20}}? "
-    r"(?:an?|per) (?:hour|day|week|month|year|shift)\b)",
-    re.IGNORECASE,
-)
-"""What an employer pays: `they pay sixteen an hour`."""
-_ITS_DOSE = re.compile(
-    r"^(?:(?P<from>(?:starting|from) \w+) )?it(?:'s| is) (?:now )?(?=[a-z]{5,} [\w-]+(?: \w+)? ?(?:mg|mcg|milligrams?|"
-    r"micrograms?|units)\b)",
-    re.IGNORECASE,
-)
-"""What somebody is to take: `from monday it's losartan fifty milligrams`."""
 
 
 def _said_calmly(match: re.Match[str]) -> str:
@@ -430,8 +209,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
         text = text.lower()
     text = _SMALL_I.sub("I", _ASIDE.sub(" ", _SHOUTED_VERB.sub(_said_calmly, text)).strip())
     text = _TITLE.sub(lambda match: match[0].capitalize(), text)
-    text = _AGREED.sub(lambda match: f"I {match['did'].lower()}{match['whom']} that ", text)
-    text = _IT_WAS_AGREED.sub(r"We \g<did> ", text)
+    text = rewritten(text, AGREEMENTS)
     folded = text.lower()
     for hint, pattern, written in _SPELLING:
         if hint in folded:
@@ -443,39 +221,14 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
             break
         text = shorter
     text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
-    text = _HEDGE.sub("", _CONFIRMED.sub(r" \g<value>", _STUTTER.sub(r"\g<word>", _FILLER.sub("", text))).strip())
-    text = _CODE.sub(_own_code, text)
-    text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
-    text = _DONE.sub(_had_done, _PROMOTED.sub("I got promoted to ", text))
-    text = _TAKEN_OFF.sub(_taken_off, _PUT_ME.sub(r"I'm now \g<where>", text))
-    text = _DONE_TO_ME.sub(_done_to_me, text)
-    text = _OF_THEMSELVES.sub(r"\g<who>'s", text)
-    text = _DAY_FIRST.sub(lambda match: f"on {match['day'].capitalize()}", _SOME_OF.sub(r"\g<some>my ", text))
-    text = _NONE_OF_US.sub(_none_of_us, _OF_US.sub(r"our household has \g<many> people", text))
-    text = _AND_IT.sub(_and_it, _SLIPPED.sub(_slipped, _WE_ARE.sub(r"our group has \g<many> \g<who>\g<now>", text)))
-    text = _NEW_VALUE.sub(_new_value, text)
-    text = _MOVED.sub(_moved, text)
-    text = _NAMED_NEXT.sub(
-        _named_next, _SOMEONE_NAMED.sub(r"\g<who> called ", _COUNTED.sub(r"I have \g<left> now", text))
-    )
-    text = _STATE_ALONE.sub(
-        lambda match: f"I'm {match[0].lower()}", _TOLD.sub(lambda told: "I have " if told["it"] else "", text)
-    )
-    text = _VALUE_FIRST.sub(r"\g<what> is \g<value>", text)
-    text = _WEEKS.sub(r"\g<am> pregnant", _HAS_NO_VERB.sub(_has, text))
-    text = _RECURRING.sub(_recurring, _ABOUT_ME.sub(r"I'm \g<age>", text))
-    text = _DOSE.sub(r"I take \g<what> ", text)
-    text = _SPELLED_AGE.sub(r"I'm \g<age> years old", text)
-    text = _ITS_DOSE.sub(_takes, _THEY_PAY.sub("I get paid ", text))
+    text = rewritten(rewritten(text, FILLERS).strip(), REWRITES)
     if context.speaker is None or " for me" in text:  # among people it may be of what the other has told
         text = _NO_MORE_OF.sub(r"I no longer have \g<what>", text)
     text = with_owners(text)
     if begins_with_thing(text):
         first, *others = text.split(", ")
         text = ", ".join([first, *map(restore_subject, others)])
-    text = _HANDED.sub(r"\g<hand>-handed", text)
-    text = _WITHOUT.sub(_done_without, text).replace("  ", " ")
-    text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
+    text = rewritten(text, COMPLETIONS).replace("  ", " ")
     # In a mail small letters go on with the line above, and few words are a title.
     is_title = len(sentence.split()) < _MIN_WORDS and sentence[-1:].isalnum()
     is_begun = context.is_chat or context.speaker is None or (sentence[:1].isupper() and not is_title)
@@ -491,123 +244,11 @@ def with_patient(sentence: str) -> str:
     return _DIAGNOSIS.sub("I have ", sentence)
 
 
-def _done_without(match: re.Match[str]) -> str:
-    """Return `I've been without alcohol for 12 days` for `12 days without alcohol` and `day 12 without alcohol`."""
-    time = match["time"] if match["nth"] is None else f"{match['count']} {match['nth'].lower()}s"
-    return f"I've been {match['state']} {match['what']} for {time}"
-
-
-def _takes(match: re.Match[str]) -> str:
-    return f"{match['from']} I take " if match["from"] else "I take "
-
-
 def _introduced(match: re.Match[str]) -> str:
     if match["name"] is None:
         return f"I'm called {match['called']}"
     is_speaker = match["me"] or match["here"] or match[0][:1].lower() in "hy"
     return f"I'm {match['name']}" if is_speaker else match[0]
-
-
-def _moved(match: re.Match[str]) -> str:
-    is_figure = match["verb"].lower() in ("raised", "lowered", "increased", "cut", "renamed")
-    verb = "are" if is_plural(match["what"].rpartition(" ")[2].lower()) else "is"
-    return f"{match['what']} {verb} now {'' if is_figure else 'moved to '}{match['value']}"
-
-
-def _none_of_us(match: re.Match[str]) -> str:
-    base = next((base for base in BASES if match["verb"].lower() in (base, third_person(base))), None)
-    return match[0] if base is None else f"we don't {base}"
-
-
-def _has(match: re.Match[str]) -> str:
-    return f"I have {match['many'].lower()}"
-
-
-def _own_code(match: re.Match[str]) -> str:
-    if not _BE.isdisjoint(match["what"].lower().split()):
-        return match[0]
-    return f"{match['whose'] or 'my '}{match['what'][:1].lower()}{match['what'][1:]} is {match['value']}"
-
-
-def _recurring(match: re.Match[str]) -> str:
-    words = match["what"].split()
-    is_verb = words[0] in BASES or is_past(words[0]) or is_gerund(words[-1])
-    if not (match["each"] or match["many"]) or is_verb or not _NOT_NOUNS.isdisjoint(words):
-        return match[0]
-    return f"I have {match['what']} {match['each'] or 'on '}{match['day'].capitalize()}"
-
-
-def _and_it(match: re.Match[str]) -> str:
-    """Name what `it` is, after a verb of change and the only thing of the speaker's before it."""
-    is_changed = _CHANGING.search(match["act"]) is not None and len(_OWNERS.findall(match["act"])) == 1
-    return f"{match['act']}, {match['what']}{_written_out(match['is'])}" if is_changed else match[0]
-
-
-def _written_out(verb: str) -> str:
-    return {"'s": " is", "'ll": " will"}.get(verb, verb)
-
-
-def _taken_off(match: re.Match[str]) -> str:
-    return f"I'm no longer on {match['what']}" + (f" since{match['when']}" if match["when"] else "")
-
-
-def _had_done(match: re.Match[str]) -> str:
-    """Return `I had my hearing aids fitted`, of a thing and not of somebody or a verb."""
-    words = match["what"].lower().split()
-    first, last = words[0], words[-1]
-    is_thing = first not in _NOT_OWN and last not in _BE and not is_past(last) and last not in _NO_ACTORS
-    is_treatment = match["done"].lower() in ("done", "checked", "scanned")
-    is_thing = is_thing and (last in _TREATED or (match["end"] is None and not is_treatment))
-    owner = "" if first in ("my", "our") else "my "
-    return f"I had {owner}{match['what'][:1].lower()}{match['what'][1:]} {match['done']} " if is_thing else match[0]
-
-
-_TREATED = BODY | word_set(
-    "op operation surgery scan mri aids braces implant implants tattoo boiler roof windows kitchen"
-)
-"""What is told to be done without a time."""
-_NO_ACTORS = KIN | HELPERS | word_set("i we you they he she who it and just also finally already then so")
-
-
-def _done_to_me(match: re.Match[str]) -> str:
-    """Return `I was offered the job` for `they offered me the job`."""
-    who, is_one = ("I", True) if match["who"].lower() == "me" else ("we", False)
-    verb, be = match["verb"].lower(), match["be"].lower().strip()
-    if be in ("'re", "are"):
-        helper = "'m being" if is_one else "'re being"
-        verb = _done(verb) if is_gerund(verb) else ""
-    else:
-        helper = "'ve been" if be else " was" if is_one else " were"
-        verb = _PARTICIPLE.get(verb, verb) if is_past(verb) or verb in _PARTICIPLE.values() else ""
-    return match[0] if not verb or verb in _SAID_OR_FELT else f"{who}{helper} {match['when']}{verb}"
-
-
-def _done(gerund: str) -> str:
-    """Return the participle of a gerund: `sent` of `sending`, `moved` of `moving`."""
-    stem = gerund.removesuffix("ing")
-    return _OF_GERUND.get(stem, f"{stem}ed")
-
-
-def _slipped(match: re.Match[str]) -> str:
-    what = match["what"]
-    owner = "" if what.lower().startswith(("my ", "our ", "the ")) else "the "
-    return f"{owner}{what}{_written_out(match['is'])}"
-
-
-def _named_next(match: re.Match[str]) -> str:
-    before = match.string[: match.end("before")]
-    if not _OWN_WORDS.search(before) or match["what"] in _SOURCES:
-        return match[0]
-    relative = _RELATIVES_OWN.match(before)
-    owner = "the" if match["whose"] == "the" else "my" if relative is None else f"{relative['who']}'s"
-    return f"{match['before']}, and {owner} {match['what']} is called "
-
-
-def _new_value(match: re.Match[str]) -> str:
-    """Return `my phone number is now 555` for `new phone number, it's 555`."""
-    if match["figure"] is not None:
-        return f"my {match['measure']} is now {match['figure']}"
-    return f"my {match['what']} is now {match['value']}{match['rest']}"
 
 
 def _without_vocative(text: str, context: SpeakerContext) -> str:
