@@ -4,7 +4,7 @@ import re
 
 from pipeline.memory.languages.english import english_pattern
 from pipeline.memory.languages.english_rewrites import NUMBER
-from pipeline.memory.languages.profiles import is_bare_answer
+from pipeline.memory.languages.personal_facts import is_bare_answer
 from pipeline.text.english_nouns import PETS, RELATIVES, own_noun
 from pipeline.text.english_verbs import is_past, without_clitic
 

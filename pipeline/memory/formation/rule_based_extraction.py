@@ -33,8 +33,10 @@ from pipeline.memory.grammar.sentence_splitter import join_continued, plain_text
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
 from pipeline.memory.languages.english_rewrites import NUMBER
+from pipeline.memory.languages.language_detection import detect_language
 from pipeline.memory.languages.listed_items import listed_items
-from pipeline.memory.languages.profiles import LanguageProfile, continues, detect_language
+from pipeline.memory.languages.personal_facts import continues
+from pipeline.memory.languages.profiles import LanguageProfile
 from pipeline.memory.languages.requests import asks_something, continues_request, stated_beside
 from pipeline.memory.languages.short_messages import OF_THE_MOMENT, UNKNOWN, Meanings
 from pipeline.text.calendar_day import titled_day

@@ -19,18 +19,19 @@ from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import Referents, render_clause
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, Worth, is_misread_record, worth
 from pipeline.memory.languages.english import english_pattern
-from pipeline.memory.languages.profiles import (
-    QUESTION_MARK,
-    LanguageProfile,
+from pipeline.memory.languages.language_detection import (
     asks_elsewhere,
-    begins_with_name,
     detect_language,
     is_doubtful,
+    likeliest_language,
+)
+from pipeline.memory.languages.personal_facts import (
+    begins_with_name,
     is_instruction,
     is_permanent,
-    likeliest_language,
     states_personal_fact,
 )
+from pipeline.memory.languages.profiles import QUESTION_MARK, LanguageProfile
 from pipeline.memory.languages.requests import stated_beside
 from pipeline.memory.languages.short_messages import MEMORABLE, SURELY_MEMORABLE
 from pipeline.text.english_nouns import KIN, MEN, PARENTS, PETS, WOMEN, is_plural

@@ -8,7 +8,7 @@ from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.languages.english import english_pattern, english_spelling, english_words
 from pipeline.memory.languages.english_rewrites import AGREEMENTS, COMPLETIONS, FILLERS, REWRITES, rewritten
 from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
-from pipeline.memory.languages.profiles import detect_language
+from pipeline.memory.languages.language_detection import detect_language
 from pipeline.text.english_nouns import PARENTS
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
 from pipeline.text.temporal_expressions import DAYS

@@ -10,13 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from pipeline.memory.languages.profiles import (
-    QUESTION_MARK,
-    LanguageProfile,
-    begins_with_name,
-    is_instruction,
-    words_of_all,
-)
+from pipeline.memory.languages.personal_facts import begins_with_name, is_instruction
+from pipeline.memory.languages.profiles import QUESTION_MARK, LanguageProfile, words_of_all
 from pipeline.text.statement_words import only_relative, own_relatives, relative_in_subject
 
 _COMMA = re.compile(
@@ -74,7 +69,7 @@ class Stated:
 def asks_something(text: str, profile: LanguageProfile) -> bool:
     """Return whether a sentence asks or orders something, or says what its speaker looks for.
 
-    >>> from pipeline.memory.languages.profiles import detect_language
+    >>> from pipeline.memory.languages.language_detection import detect_language
     >>> german = detect_language("Ich wohne in Graz")
     >>> asks_something("Schreib mir einen Brief", german), asks_something("Ich schreibe einen Brief", german)
     (True, False)
@@ -86,7 +81,7 @@ def asks_something(text: str, profile: LanguageProfile) -> bool:
 def stated_beside(text: str, profile: LanguageProfile) -> list[Stated] | None:
     """Return what a sentence states beside what it asks; None where it asks nothing.
 
-    >>> from pipeline.memory.languages.profiles import detect_language
+    >>> from pipeline.memory.languages.language_detection import detect_language
     >>> german, spanish = detect_language("Ich wohne in Graz"), detect_language("yo vivo aquí")
     >>> [said.text for said in stated_beside("Ich suche ein Curry, aber ohne Kokos, das vertrag ich nicht", german)]
     ['Ich suche ein Curry', 'aber ohne Kokos, das vertrag ich nicht']
@@ -243,7 +238,7 @@ def _needs_topic(said: str, profile: LanguageProfile) -> bool:
 def continues_request(sentence: str, topic: str, profile: LanguageProfile) -> str:
     """Return a sentence with whom the request before it named, where it tells of them; otherwise as it is.
 
-    >>> from pipeline.memory.languages.profiles import detect_language
+    >>> from pipeline.memory.languages.language_detection import detect_language
     >>> continues_request("er hat Gicht", "mein Vater", detect_language("Ich wohne in Graz"))
     'mein Vater, er hat Gicht'
     """
@@ -255,7 +250,7 @@ def continues_request(sentence: str, topic: str, profile: LanguageProfile) -> st
 def _role(part: str, profile: LanguageProfile) -> str:
     """Return what a part says that its speaker is, as which they ask; empty for `als ich` and `como puedo`.
 
-    >>> from pipeline.memory.languages.profiles import detect_language
+    >>> from pipeline.memory.languages.language_detection import detect_language
     >>> german = detect_language("Ich wohne in Graz")
     >>> _role("Als Bäcker muss ich um 2 raus", german), _role("als ich klein war", german)
     ('Als Bäcker', '')

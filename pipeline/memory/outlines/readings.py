@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from pipeline.memory.languages.profiles import detect_language, is_doubtful
+from pipeline.memory.languages.language_detection import detect_language, is_doubtful
 from pipeline.memory.outlines.english_statements import english_outline
 from pipeline.memory.outlines.foreign_statements import foreign_outline
 from pipeline.memory.outlines.foreign_stems import UNSPACED

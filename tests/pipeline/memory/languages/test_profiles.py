@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.memory.formation.rule_based_extraction import extract_facts
-from pipeline.memory.languages.profiles import detect_language
+from pipeline.memory.languages.language_detection import detect_language
 from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 
