@@ -1,14 +1,12 @@
 """Normalization of messages before they are parsed: greetings, chat spelling, omitted subjects."""
 
 import re
-from collections.abc import Callable
 
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.speaker_context import SpeakerContext
-from pipeline.memory.languages.english import english_pattern, english_spelling, english_words
-from pipeline.memory.languages.english_rewrites import AGREEMENTS, COMPLETIONS, FILLERS, REWRITES, rewritten
+from pipeline.memory.languages.english import english_pattern, english_words
+from pipeline.memory.languages.english_rewrites import respelled, rewritten
 from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
-from pipeline.memory.languages.language_detection import detect_language
 from pipeline.text.english_nouns import PARENTS
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
 from pipeline.text.temporal_expressions import DAYS
@@ -32,75 +30,7 @@ _LAUGHS = re.compile(
 )
 """How people laugh in other languages, at the end."""
 _ASIDE = re.compile(r"\s*\[[^\[\]]*\]\s*")
-_WEEKDAYS = {day[:3]: day.capitalize() for day in DAYS}
-
-
 _STATES = english_pattern("states")
-_PREDICATE = (
-    rf"(?:(?:{_STATES})(?=$|[,.;!]| (?:to|of|with|in|and|but|now|again|since|so|too|because|from|about)\b)|an?|the|in|"
-    r"on|at|out|with|home|not|now|just|only|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|"
-    r"pregnant|(?:off|over)(?=$|[,.;!])|(?!wedding|meeting|painting|building|evening|morning)\w{2,}ing (?:an?|the|"
-    r"my|our|to|in|for|on|up|too|with|from|back|soon|next|at)|\w{2,}ing$)(?!\w)"
-)
-"""What follows `is` rather than an owner: `my sister's expecting a baby`."""
-_SUBJECT_BEFORE = re.compile(
-    r"(?:^|[,;:.] |\b(?:and|but|because|so|that|think|heard|know|guess|says?|said|since|while|when|if|now) )"
-    r"(?:(?:my|our|the|his|her|their|your) )?(?!(?:I|we|you|my|our|the|his|her|their|your)\b)"
-    r"[\w-]+(?: (?!(?:my|our|the|his|her|their|your)\b)[\w-]+)?$",
-    re.IGNORECASE,
-)
-
-
-_HAS = re.compile(
-    r"(?:(?:just|also|only|now|still|already|finally) )?(?:got|had|been|died|fallen|moved|passed|run out|come "
-    r"back|packed (?:in|up)|started|finished|(?:lost|left) (?:an?|the|his|her|their|me|us))\b"
-)
-"""Participles after which `'s` is `has`: `my daughter's just got into grade 5`."""
-
-
-def _is_or_owns(match: re.Match[str]) -> str:
-    """Return ` is ` or ` has ` after a subject; after an object (`I love my mom's cooking`) it marks its owner."""
-    if not _SUBJECT_BEFORE.search(match.string[: match.start()]):
-        return match[0]
-    return " has " if _HAS.match(match.string[match.end() :]) else " is "
-
-
-def _weekday(match: re.Match[str]) -> str:
-    return f"{match[1]} {_WEEKDAYS[match[2][:3].lower()]}"
-
-
-def _gerund(match: re.Match[str]) -> str:
-    """Return `working` for `workin`, and `living` for `livin`."""
-    stem = match[0].rstrip("'").lower().removesuffix("in")
-    is_verb = any(base in BASES for base in (stem, f"{stem}e", stem[:-1] if stem[-1:] == stem[-2:-1] else ""))
-    return f"{match[0].rstrip(chr(39))}g" if is_verb else match[0]
-
-
-def _i_am(match: re.Match[str]) -> str:
-    """Return `I'm` for `im`, which in German is `in the`."""
-    before, after = match.string[: match.start()], match.string[match.end() :]
-    is_german = bool(before) and detect_language(before + after.lstrip()) is not None
-    return match[0] if is_german else "I'm"
-
-
-_Spelling = tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]
-_SPELLING: tuple[_Spelling, ...] = (
-    *english_spelling(),
-    *(
-        (hint, re.compile(pattern, re.IGNORECASE), written)
-        for hint, pattern, written in (
-            ("last ", r"\b(last|next|this|on) (mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b", _weekday),
-            ("in", r"\b[a-z]{3,}in'?(?= )", _gerund),
-            ("im", r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but) ))im(?= )|(?<![\w'])im(?= (?-i:[a-z]|\d+\b(?!\.)))", _i_am),
-            (
-                "'s ",
-                rf"(?<!\bit)(?<!he)(?<!\bthat)(?<!there)(?<!what)(?<!who)(?<=[a-z])'s (?={_PREDICATE}|{_HAS.pattern})",
-                _is_or_owns,
-            ),
-            ("'s ", r"(?<=[a-z])(?<!\bit)(?<!\bthat)(?<!he)'s (?=[\w ]{3,30} (?:now|again)$)", _is_or_owns),
-        )
-    ),
-)
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
 _TITLE = re.compile(r"\b(?:dr|prof|mrs?|ms)\. (?=\w)")
 """Titles written small, which the parser would take for the end of a sentence."""
@@ -209,11 +139,8 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
         text = text.lower()
     text = _SMALL_I.sub("I", _ASIDE.sub(" ", _SHOUTED_VERB.sub(_said_calmly, text)).strip())
     text = _TITLE.sub(lambda match: match[0].capitalize(), text)
-    text = rewritten(text, AGREEMENTS)
-    folded = text.lower()
-    for hint, pattern, written in _SPELLING:
-        if hint in folded:
-            text = pattern.sub(written, text)
+    text = rewritten("agreements", text)
+    text = respelled(text)
     text = _TRAILING.sub("", _LAUGHTER.sub("", _TELL_NOBODY.sub("", _INTRODUCTION.sub(_introduced, text))))
     for _ in range(3):
         shorter = _without_vocative(_OPENING.sub("", text), context)
@@ -221,14 +148,14 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
             break
         text = shorter
     text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
-    text = rewritten(rewritten(text, FILLERS).strip(), REWRITES)
+    text = rewritten("rewrites", rewritten("fillers", text).strip())
     if context.speaker is None or " for me" in text:  # among people it may be of what the other has told
         text = _NO_MORE_OF.sub(r"I no longer have \g<what>", text)
     text = with_owners(text)
     if begins_with_thing(text):
         first, *others = text.split(", ")
         text = ", ".join([first, *map(restore_subject, others)])
-    text = rewritten(text, COMPLETIONS).replace("  ", " ")
+    text = rewritten("completions", text).replace("  ", " ")
     # In a mail small letters go on with the line above, and few words are a title.
     is_title = len(sentence.split()) < _MIN_WORDS and sentence[-1:].isalnum()
     is_begun = context.is_chat or context.speaker is None or (sentence[:1].isupper() and not is_title)

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pipeline.text.english_nouns import RELATIVES
+from pipeline.text.english_nouns import KIN, RELATIVES, is_plural
 from pipeline.text.succession import WISHED
 from pipeline.text.temporal_expressions import DAYS, MONTHS
 
@@ -30,7 +30,7 @@ def english_pattern(kind: str) -> str:
     >>> english_pattern("seasons")
     'spring|summer|autumn|fall|winter'
     """
-    return _joined(_listed(kind))
+    return _filled("|".join(_listed(kind)))
 
 
 def english_forms(kind: str) -> dict[str, str]:
@@ -59,12 +59,17 @@ def english_marks(kind: str) -> dict[str, re.Pattern[str]]:
     >>> english_marks("marks")["wish"].search("User would like a dog") is not None
     True
     """
-    return {name: re.compile(_joined(patterns)) for name, patterns in _tables()[kind].items()}
+    return {name: re.compile(_filled("|".join(patterns))) for name, patterns in _tables()[kind].items()}
 
 
 def english_spelling() -> list[tuple[str, re.Pattern[str], str]]:
     """Return how messages are spelt: a hint, the pattern, and how it is written."""
-    return [(hint, re.compile(said, re.IGNORECASE), written) for hint, said, written in _tables()["spelling"]]
+    return [(hint, re.compile(_filled(said), re.IGNORECASE), written) for hint, said, written in _tables()["spelling"]]
+
+
+def english_rewrites(kind: str) -> list[tuple[re.Pattern[str], str]]:
+    """Return patterns of how something is said, each with what is written for it."""
+    return [(re.compile(_filled("".join(parts)), re.IGNORECASE), written) for *parts, written in _tables()[kind]]
 
 
 @cache
@@ -122,12 +127,13 @@ def _listed(kind: str) -> list[str]:
     return listed.split() if isinstance(listed, str) else listed
 
 
-def _joined(alternatives: list[str]) -> str:
-    """Return a pattern of alternatives, where `{months}` stands for those of the list of that name."""
-    return _NAMED_LIST.sub(lambda named: english_pattern(named[1]), "|".join(alternatives))
+def _filled(pattern: str) -> str:
+    """Return a pattern where `{months}` stands for the alternatives of the list of that name."""
+    return _NAMED_LIST.sub(lambda named: english_pattern(named[1]), pattern)
 
 
 @cache
 def _tables() -> dict[str, Any]:
     shared = {"days": DAYS, "months": MONTHS, "relatives": sorted(RELATIVES), "wished": [WISHED]}
+    shared["plural_kin"] = sorted(filter(is_plural, KIN))
     return tomllib.loads(_FILE.read_text("utf-8")) | shared
