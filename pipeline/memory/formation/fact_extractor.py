@@ -14,7 +14,7 @@ from pipeline.memory.formation.rule_based_extraction import (
     iter_facts,
     texts_with_meaning,
 )
-from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
+from pipeline.memory.grammar.worth.clause_worth import DEFAULT_MIN_WORTH
 from pipeline.memory.languages.short_messages import UNKNOWN, Meanings, ShortMessages
 from pipeline.memory.versioning.fact_comparison import parse_valid_time
 from pipeline.rows import NamespaceRow

@@ -26,12 +26,13 @@ from pipeline.memory.formation.introductions import (
     without_stops,
 )
 from pipeline.memory.grammar.english_parser import spelling_corrector
-from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
+from pipeline.memory.grammar.fact_detection import SaidSentence, detect_facts
 from pipeline.memory.grammar.instructions import to_be_remembered
 from pipeline.memory.grammar.own_fields import mark_as_own, own_lines
+from pipeline.memory.grammar.persons_spoken_of import Discourse
 from pipeline.memory.grammar.sentence_splitter import join_continued, plain_text, split_sentences
 from pipeline.memory.grammar.speaker_context import SpeakerContext
-from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
+from pipeline.memory.grammar.worth.clause_worth import DEFAULT_MIN_WORTH
 from pipeline.memory.languages.english_rewrites import NUMBER
 from pipeline.memory.languages.language_detection import detect_language
 from pipeline.memory.languages.listed_items import listed_items

@@ -13,11 +13,24 @@ from pipeline.memory.grammar.message_text import normalize_message, with_patient
 from pipeline.memory.grammar.opening_names import restore_name
 from pipeline.memory.grammar.own_fields import own_field, titled_field
 from pipeline.memory.grammar.permanence import is_static
+from pipeline.memory.grammar.persons_spoken_of import (
+    Discourse,
+    is_known_person,
+    is_person,
+    may_mean_person,
+    means_somebody_before,
+    named_outside,
+    only_relative,
+    phrase_of_person,
+    pronouns_of_others,
+    remember_person,
+)
 from pipeline.memory.grammar.place_anaphora import resolve_there
-from pipeline.memory.grammar.refusals import dangling, is_object_of, refusal, without_address, without_doubt
+from pipeline.memory.grammar.refusals import dangling, refusal, without_address, without_doubt
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import Referents, render_clause
-from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, Worth, is_misread_record, worth
+from pipeline.memory.grammar.worth.clause_worth import DEFAULT_MIN_WORTH, Worth, worth
+from pipeline.memory.grammar.worth.stated_records import is_misread_record
 from pipeline.memory.languages.english import english_pattern
 from pipeline.memory.languages.language_detection import (
     asks_elsewhere,
@@ -34,13 +47,12 @@ from pipeline.memory.languages.personal_facts import (
 from pipeline.memory.languages.profiles import QUESTION_MARK, LanguageProfile
 from pipeline.memory.languages.requests import stated_beside
 from pipeline.memory.languages.short_messages import MEMORABLE, SURELY_MEMORABLE
-from pipeline.text.english_nouns import KIN, MEN, PARENTS, PETS, WOMEN, is_plural
 from pipeline.text.statement_words import named_relatives
 from pipeline.text.succession import tells_of_change, tells_of_plan
 from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc, Token
+    from spacy.tokens import Doc
 
 _QUESTION_WORD = re.compile(
     r"(?:what|which|where|how|why|who|when|can|could|would|should|do|does|did|is|are|will|any|have|has|am|was|were)\b",
@@ -81,9 +93,6 @@ _OF_ANYBODY = re.compile(
 """What without an owner is of whom was spoken of, and else the speaker's."""
 _SAME_DAY = re.compile(r"\b(?:on )?(?:the|that) (?:very )?same day\b")
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
-
-
-_MEETING = frozenset({"meet", "date", "marry", "visit", "invite", "hire", "miss"})
 _WORTH_OF_ANSWERS = 1.0
 """What being asked for adds to the score of a statement."""
 _WORTH_OF_MINUTES = 0.5
@@ -103,38 +112,6 @@ class DetectedFact:
     date_ranges: tuple[DateRange, ...] = ()
     worth: Worth = field(default=_ASKED)
     is_explicit: bool = False
-
-
-_SILENT_TURNS = 2
-"""Turns after which nobody knows any more who `she` is."""
-
-
-@dataclass(slots=True)
-class Discourse:
-    """Referents of the next sentence: who `he` or `she` is, the place `there`, the same day; and its language.
-
-    `firm`: the person, if it is a firm, so that only `they` means it.
-    `pronouns`: those that have meant the person, so that whom `he` meant is no `she`. `speaker`: whose turn it is;
-    `silent_turns`: how many are over in which nobody spoke of the person. `begins_small`: sentences begin with small
-    letters, so that a capital is a name's. `topic`: whom a request in another language named.
-    """
-
-    person: str | None = None
-    speaker: str | None = None
-    silent_turns: int = 0
-    pronouns: frozenset[str] = frozenset()
-    firm: str | None = None
-    place: str | None = None
-    day: date | None = None
-    language: LanguageProfile | None = None
-    begins_small: bool = False
-    topic: str = ""
-
-    def begin_turn(self, speaker: str | None) -> None:
-        """Forget a person of whom neither of two speaks any more; between them may be a `that must be tough`."""
-        if speaker != self.speaker:
-            self.person = self.person if self.silent_turns < _SILENT_TURNS else None
-            self.speaker, self.silent_turns = speaker, self.silent_turns + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +257,6 @@ _ENGLISH = re.compile(r"\b(?:the|and|with|every|their|his)\b|'s\b", re.IGNORECAS
 """Words that no other language has."""
 _TO_OTHERS = re.compile(r"\b(?:you|your|yours|u|ur|please|pls)\b", re.IGNORECASE)
 _IN_TALK = frozenset({"i", "me", "my", "mine", "we", "us", "our", "you", "your", "this", "that"})
-
-
 _INVERTED = re.compile(
     r"(?:is|are|was|were|do|does|did|has|have|can|should) (?:a|an|the|my|i|someone|people)\b", re.IGNORECASE
 )
@@ -403,13 +378,17 @@ def _facts_of(
         asking = max((clause.tokens[-1].i for clause in clauses if clause.tokens), default=0)
         clauses = [clause for clause in clauses if clause.tokens and clause.tokens[-1].i < asking]
     for whole in clauses:
-        before, is_resolved = discourse.person, _needs_antecedent(whole)
-        if is_resolved and whole.subject.lower_ in OTHERS and (noun := _named_outside(whole, clauses)) is not None:
+        before, is_resolved = discourse.person, means_somebody_before(whole)
+        if is_resolved and whole.subject.lower_ in OTHERS and (noun := named_outside(whole, clauses)) is not None:
             is_new = whole.head.lower_ in ("called", "named")
             discourse.person = (
-                _phrase(noun, context) if _is_known(noun, context) else None if is_new else discourse.person
+                phrase_of_person(noun, context)
+                if is_known_person(noun, context)
+                else None
+                if is_new
+                else discourse.person
             )
-        person = discourse.person if is_resolved and _agrees(whole, discourse) else None
+        person = discourse.person if is_resolved and may_mean_person(whole, discourse) else None
         clause = without_address(without_doubt(_without_dangling(whole, has_antecedent=person is not None)))
         for part in (clause, *reasons(clause)):  # a reason stays with what it explains, where that is kept
             is_sound = refusal(part, context, has_antecedent=person is not None) is None
@@ -417,52 +396,18 @@ def _facts_of(
                 referents = Referents(context.name_within, person, context.group, context.addressee)
                 facts.append(_to_fact(part, context, referents, value, discourse.day))
                 break
-        _remember_person(clause, context, discourse, is_resolved=is_resolved)
+        remember_person(clause, context, discourse, is_resolved=is_resolved)
         if discourse.person != before:
             discourse.pronouns = frozenset()
         elif person is not None:
-            discourse.pronouns |= _pronouns(clause)
+            discourse.pronouns |= pronouns_of_others(clause)
     if not clauses or is_question:
-        discourse.person, before = _only_relative(doc, context, discourse.person), discourse.person
+        discourse.person, before = only_relative(doc, context, discourse.person), discourse.person
         discourse.pronouns = discourse.pronouns if discourse.person == before else frozenset()
-    if discourse.person not in (None, earlier) or any(token.lower_ in OTHERS or _is_person(token) for token in doc):
+    if discourse.person not in (None, earlier) or any(token.lower_ in OTHERS or is_person(token) for token in doc):
         discourse.silent_turns = 0
     _remember_day(facts, doc, discourse)
     return facts
-
-
-def _named_outside(clause: Clause, clauses: Sequence[Clause]) -> "Token | None":
-    """Return the noun that stands before a clause and in none, whom it is about: `staffie cross, she's called Miso`."""
-    begin = clause.subject.left_edge.i
-    within = {token.i for other in clauses for token in (*other.subject.subtree, *other.tokens)}
-    nouns = [
-        token for token in clause.head.doc[:begin] if token.pos_ == "NOUN" or (token.pos_ == "PROPN" and token.is_lower)
-    ]
-    *_, last = [None, *(noun for noun in nouns if noun.i not in within and noun.ent_type_ not in ("DATE", "TIME"))]
-    return last
-
-
-def _agrees(clause: Clause, discourse: Discourse) -> bool:
-    """Return whether a clause's pronouns may mean whom was spoken of: `they` more than one, `she` no uncle."""
-    person, pronouns = discourse.person, _pronouns(clause)
-    if person is not None and person == discourse.firm:
-        return not pronouns
-    words = set((person or "").lower().split())
-    is_woman, is_man = words & WOMEN or discourse.pronouns & _SHE, words & MEN or discourse.pronouns & _HE
-    if (is_woman and pronouns & _HE) or (is_man and pronouns & _SHE):
-        return False
-    last = (person or "").rpartition(" ")[2]
-    is_several = last.islower() and is_plural(last)  # not `uncle James`
-    return is_several if clause.subject.lower_ == "they" else not (is_several and clause.subject.lower_ in _HE | _SHE)
-
-
-_HE = frozenset({"he", "him", "his", "himself"})
-_SHE = frozenset({"she", "her", "hers", "herself"})
-
-
-def _pronouns(clause: Clause) -> frozenset[str]:
-    """Return the singular pronouns of a clause that mean others."""
-    return frozenset(token.lower_ for token in (clause.subject, *clause.tokens)) & (_HE | _SHE)
 
 
 def _remember_day(facts: Sequence[DetectedFact], doc: "Doc", discourse: Discourse) -> None:
@@ -491,168 +436,3 @@ def _to_fact(
         rendered = _SAME_DAY.sub(f"on {day_name(previous_day)}", rendered)
     dates = resolve_dates(rendered, context.reference_date_for(is_first_person=is_own))
     return DetectedFact(dates.text, is_static(dates.text), dates.date_ranges, value)
-
-
-def _needs_antecedent(clause: Clause) -> bool:
-    """Return whether a pronoun means somebody of an earlier sentence."""
-    named = False
-    for token in (*clause.subject.subtree, *clause.tokens):
-        if token.lower_ in OTHERS and (not named or is_object_of(token, clause.head)):
-            return True
-        is_name = token == clause.subject and token.text[:1].isupper()  # whatever the parser takes it for
-        named = named or is_name or token.pos_ in ("NOUN", "PROPN") or is_first(token)
-    return False
-
-
-def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discourse, *, is_resolved: bool) -> None:
-    """Keep the only person that a clause names, if they are its subject; forget the earlier one if it names others."""
-    subject = clause.subject
-    if subject.ent_type_ == "ORG" and subject.pos_ == "PROPN":
-        discourse.person = discourse.firm = _phrase(subject, context)
-        return
-    if (named := _named_within(clause)) is not None:
-        discourse.person = named.text
-        return
-    introduced = next((child for child in clause.head.children if child.dep_ == "attr" and _is_person(child)), None)
-    if subject.lower_ in ("it", "this", "that") and introduced is not None:
-        discourse.person = _phrase(introduced, context)
-        return
-    if is_first(subject) and (owned := _introduced(clause)) is not None:
-        discourse.person = f"{context.name_within}'s {owned}"
-        return
-    own = {token.i for token in subject.subtree} | _named_kin(subject)
-    told = [part for part in clause.tokens if part.i not in own and _is_told_of(part, context)]
-    others = [part for part in told if part.dep_ not in ("attr", "oprd", "appos")]
-    # `It's nice here` names nobody else.
-    is_kept = subject.pos_ == "PRON" and (context.addressee is not None or _is_relative(discourse.person, context))
-    if _is_person(subject) or (subject.lemma_.lower() in PETS and any(subject.children)):
-        # `Ann and I`
-        is_only = not others and not any(child.dep_ == "conj" and not is_first(child) for child in subject.children)
-        discourse.person = _phrase(subject, context) if is_only else None
-    elif len(others) == 1 and (is_first(subject) or subject.pos_ == "PRON") and _is_known(others[0], context):
-        discourse.person = _phrase(others[0], context)
-    elif not others and (owner := _owner(subject, context)) is not None:
-        discourse.person = _phrase(owner, context)
-    elif others or not (is_resolved or _is_speakers_own(subject) or is_kept):
-        discourse.person = None
-
-
-def _named_within(clause: Clause) -> "Token | None":
-    """Return who is named in passing: `it's a lab mix named Moose`, `his name's Callum`, `she's called Ida`."""
-    if clause.subject.lemma_ == "name" or clause.head.lower_ in ("called", "named"):
-        names = (child for child in clause.head.children if child.dep_ in ("attr", "oprd") and child.pos_ == "PROPN")
-        is_told = any(part.lower_ in OTHERS for part in clause.subject.subtree)
-        return next(names, None) if is_told else None
-    named = (token for token in clause.tokens if token.lower_ in ("named", "called") and token.dep_ == "acl")
-    return next((child for token in named for child in token.children if child.pos_ == "PROPN"), None)
-
-
-def _only_relative(doc: "Doc", context: SpeakerContext, before: str | None) -> str | None:
-    """Return whom a question or a request means, where it is one of the speaker's: `a gift for my brother?`."""
-    named = [token for token in doc if _is_told_of(token, context) and token.dep_ != "appos"]
-    if not named and (asked := [token for token in doc if token.tag_ == "NNP" and token.dep_ == "nsubj"]):
-        return _phrase(asked[0], context)  # `how is Mango doing?`: whatever the parser takes the name for
-    if not named:
-        return before if _is_relative(before, context) or any(token.lower_ in OTHERS for token in doc) else None
-    return _phrase(named[0], context) if len(named) == 1 and _is_known(named[0], context) else None
-
-
-def _is_relative(person: str | None, context: SpeakerContext) -> bool:
-    owners = (context.name_within, context.addressee)
-    return person is not None and person.startswith(tuple(f"{owner}'s " for owner in owners))
-
-
-def _owner(subject: "Token", context: SpeakerContext) -> "Token | None":
-    """Return whose the subject is, where it is one of the speaker's: `my brother's wedding`."""
-    return next((child for child in subject.children if child.dep_ == "poss" and _is_theirs(child, context)), None)
-
-
-def _introduced(clause: Clause) -> str | None:
-    """Return who a clause says that the speaker has: `sister` of `I have a baby sister`."""
-    things = [child for child in clause.head.children if child.dep_ in ("dobj", "attr")]
-    if len(things) != 1 or things[0].lemma_.lower() not in KIN or things[0].tag_ != "NN":
-        return None
-    kinds = {child.lower_ for child in things[0].children if child.dep_ in ("det", "nummod", "poss")}
-    is_named = any(child.dep_ in ("conj", "appos") for child in things[0].children)
-    return things[0].text.lower() if kinds and kinds <= _ONE and not is_named else None
-
-
-_ONE = frozenset({"a", "an", "one", "another"})
-
-
-def _named_kin(subject: "Token") -> set[int]:
-    """Return the place of whom a name stands behind, where the parser keeps the two apart: `my cousin Farah`."""
-    first = subject.left_edge
-    is_kin = subject.pos_ == "PROPN" and first.i > 0 and first.nbor(-1).lemma_.lower() in KIN
-    return {first.i - 1} if is_kin else set()
-
-
-def _is_speakers_own(subject: "Token") -> bool:
-    """Return whether a clause is about the speaker or a thing of theirs: whom they spoke of before is still meant."""
-    return is_first(subject) or (subject.pos_ == "NOUN" and any(map(is_first, subject.children)))
-
-
-def _is_person(token: "Token") -> bool:
-    if token.pos_ == "NOUN":
-        return token.lemma_.lower() in HUMAN and token.dep_ != "compound"
-    # The parser takes a rare name for a people's or for none.
-    is_rare = token.tag_ == "NNP" and token.ent_type_ in ("", "NORP") and (token.dep_ == "nsubj" or _is_met(token))
-    return (token.ent_type_ == "PERSON" or is_rare) and token.dep_ != "compound"
-
-
-def _is_met(token: "Token") -> bool:
-    """Return whether a name stands where only people do: `I met Ana`, `a present for Otto`."""
-    if token.dep_ == "pobj":
-        return token.head.lower_ in ("for", "with") and token.head.head.pos_ == "NOUN"
-    return token.dep_ == "dobj" and token.head.lemma_ in _MEETING
-
-
-def _is_theirs(token: "Token", context: SpeakerContext) -> bool:
-    """Return whether somebody is the speaker's or the addressee's: `for my dad`, `for dad`, `your dad`."""
-    is_owned = any(
-        is_first(child) or (context.addressee is not None and child.lower_ == "your") for child in token.children
-    )
-    return _is_bare_parent(token) or (_is_person(token) and is_owned)
-
-
-def _is_known(token: "Token", context: SpeakerContext) -> bool:
-    """Return whether who is spoken of has a name, is one of those who talk, or to a note's writer `the landlord`."""
-    is_definite = token.lemma_.lower() in KIN and any(child.lower_ == "the" for child in token.children)
-    is_named = token.pos_ == "PROPN" or (context.is_note and is_definite)
-    return _is_theirs(token, context) or (is_named and _is_person(token))
-
-
-def _is_told_of(token: "Token", context: SpeakerContext) -> bool:
-    """Return whether it is a person other than who is spoken to, and not only the name of a pet."""
-    is_owner = token.dep_ == "poss" and token.tag_ == "NNS"  # `the children's hospital`
-    return _is_person(token) and not is_owner and token.text != context.addressee and not _is_pets_name(token)
-
-
-def _is_bare_parent(token: "Token") -> bool:
-    return token.lower_ in PARENTS and not any(child.dep_ in ("poss", "det", "amod") for child in token.children)
-
-
-def _is_pets_name(token: "Token") -> bool:
-    """Return whether a name belongs to an animal named before it: `two cats, Mimi and Tom`."""
-    head = token
-    while head.dep_ in ("conj", "appos") and head.head.i < head.i:
-        head = head.head
-    return head is not token and head.lemma_.lower() in PETS
-
-
-def _phrase(token: "Token", context: SpeakerContext) -> str:
-    """Return a person's name as it stands, `my sister Ana` as the speaker's."""
-    end = next(
-        (
-            child
-            for child in token.children
-            if child.dep_ == "appos" and child.i == token.i + 1 and child.pos_ == "PROPN"
-        ),
-        token,
-    )
-    words = [part for part in token.doc[token.left_edge.i : end.i + 1] if not part.is_punct]
-    owners = {"my": context.name_within, "our": context.name_within, "your": context.addressee}
-    phrase = " ".join(f"{owner}'s" if (owner := owners.get(part.lower_)) else part.text for part in words)
-    if _is_bare_parent(token):
-        phrase = f"{context.name_within}'s {phrase.lower()}"
-    return restore_name(phrase.replace(" 's", "'s"), token.doc)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, is_first, without_addition
 from pipeline.memory.grammar.speaker_context import SpeakerContext
-from pipeline.memory.grammar.worth import HUMAN, OPINION_VERBS, UNNAMED_SUBJECTS
+from pipeline.memory.grammar.worth.stated_records import OPINION_VERBS, UNNAMED_SUBJECTS
+from pipeline.memory.grammar.worth.telling_words import HUMAN
 from pipeline.memory.languages.english import english_words
 from pipeline.text.english_nouns import KIN
 from pipeline.text.english_verbs import word_set

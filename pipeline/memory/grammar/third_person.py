@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import OTHERS, SUBJECTS, Clause, auxiliaries, has_object, is_first
-from pipeline.memory.grammar.worth import is_own_kin
+from pipeline.memory.grammar.worth.telling_words import is_own_kin
 from pipeline.text.english_nouns import PARENTS
 from pipeline.text.english_verbs import third_person, word_set
 

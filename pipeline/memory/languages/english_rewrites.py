@@ -34,8 +34,8 @@ def rewritten(kind: str, text: str) -> str:
 def respelled(text: str) -> str:
     """Return a message in common spelling.
 
-    >>> respelled("im seeing my sister on fri, shes workin late")
-    "I'm seeing my sister on Friday, shes working late"
+    >>> respelled("im back since last fri, workin late")
+    "I'm back since last Friday, working late"
     """
     folded = text.lower()
     for hint, pattern, written in _spelling():

@@ -1,4 +1,4 @@
-"""What a sentence in another language than English says of its speaker, and whether it is worth keeping. Pure."""
+"""Facts that a sentence in another language than English states of its speaker. Pure."""
 
 import re
 from functools import cache

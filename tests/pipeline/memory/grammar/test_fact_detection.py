@@ -4,9 +4,10 @@ from datetime import date
 
 import pytest
 
-from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
+from pipeline.memory.grammar.fact_detection import SaidSentence, detect_facts
+from pipeline.memory.grammar.persons_spoken_of import Discourse
 from pipeline.memory.grammar.speaker_context import SpeakerContext
-from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
+from pipeline.memory.grammar.worth.clause_worth import DEFAULT_MIN_WORTH
 
 ANN = SpeakerContext("Ann", is_chat=True, participants=frozenset({"Ann", "Robert"}), reference_date=date(2023, 5, 8))
 NOTE = SpeakerContext(reference_date=date(2023, 5, 8))

@@ -1,0 +1,1 @@
+"""Worth of a clause as a memory: a score with its reasons."""
