@@ -111,6 +111,11 @@ class Candidates:
             contributions = {**contributions, factor: after}
         return replace(self, scores=scores, contributions=contributions)
 
+    def with_scores(self, factor: ScoreFactor, scores: Mapping[int, float]) -> "Candidates":
+        """Give the rows at these positions these scores; the difference is the factor's contribution."""
+        rows = np.array(list(scores), np.intp)
+        return self.with_contribution(factor, np.array(list(scores.values())) - self.scores[rows], rows)
+
     def only_memories(self) -> "Candidates":
         """Leave the chunks out."""
         kept, contributions = ~self.is_chunk, self.contributions

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.index.ranking.ranking_parameters import SECOND_STAGE_CANDIDATES, UNKNOWN_NAME_PENALTY
-from pipeline.index.ranking.second_stage_ranking import align_memories_to_chunks
+from pipeline.index.ranking.second_stage.memory_chunk_support import align_memories_to_chunks
 from schemas.events import Relation
 from schemas.filters import ScalarEquality
 from tests.support.index_harness import NOW, IndexHarness
