@@ -12,6 +12,7 @@ import numpy as np
 from pipeline.errors import RetryableError
 from pipeline.index.asker_name import asked_by_name, asked_of_speakers
 from pipeline.index.namespace_index import NamespaceIndex
+from pipeline.index.question_frame import without_frame
 from pipeline.index.question_perspective import asked_about_user
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.calibration import calibration_for
@@ -57,9 +58,10 @@ async def analyze_query(
     of another, as where memories are deleted. `namespace`: its name, which may be that of whom its rows are about.
     """
     query_text = query_text[:MAX_QUERY_CHARS]
-    forms = query_term_forms(query_text)[:MAX_QUERY_TERMS]
+    looked_for = without_frame(query_text)
+    forms = query_term_forms(looked_for)[:MAX_QUERY_TERMS]
     statistics = await index.collect_statistics(dict.fromkeys(term for group in forms for term in group))
-    corrections = await _spelling_corrections(index, query_text, forms, statistics)
+    corrections = await _spelling_corrections(index, looked_for, forms, statistics)
     unknown_names = () if corrections else tuple(_unknown_names(query_text, statistics.row_frequencies, namespace))
     asked = asked_by_name(query_text, index.introduced_names(statistics.row_frequencies))
     if asked is None and index.remembers_user:

@@ -12,7 +12,7 @@ from pipeline.index.asker_name import AskedByName, own_word
 from pipeline.text.analyzer import words
 from pipeline.text.statement_words import capitalized_names, names_asker
 
-_LISTS = Path(text.__file__).parent / "word_lists"
+LISTS = Path(text.__file__).parent / "word_lists"
 _BEFORE_NOUN = r"^user(?= \w)"
 """In keywords: `user phone number`."""
 _OWNER_ENDING = re.compile("['\u2019]s\\b")
@@ -44,11 +44,11 @@ def _in_first_person(found: re.Match[str]) -> str:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    subjects, owners = (_LISTS / f"{name}.txt").read_text("utf-8").split("\n\n")
-    return re.compile(f"(?P<owner>{_BEFORE_NOUN}|{_any_of(owners)})|{_any_of(subjects)}", re.IGNORECASE)
+    subjects, owners = (LISTS / f"{name}.txt").read_text("utf-8").split("\n\n")
+    return re.compile(f"(?P<owner>{_BEFORE_NOUN}|{any_of(owners)})|{any_of(subjects)}", re.IGNORECASE)
 
 
-def _any_of(entries: str) -> str:
+def any_of(entries: str) -> str:
     """A pattern of whole phrases, and of those with `*`, which are found anywhere; the longer before the shorter."""
     listed = sorted(re.escape(entry).replace("'", "['\u2019]").replace("_", r"\s+") for entry in entries.split())
     listed.sort(key=len, reverse=True)

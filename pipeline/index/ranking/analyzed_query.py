@@ -16,6 +16,7 @@ from pipeline.index.ranking.ranking_parameters import (
     CHUNK_K1,
     FEW_ROWS_EVIDENCE,
     K1,
+    MAX_LOOKUP_WORDS,
     NEIGHBOR_MAX_CHARS,
     NEIGHBOR_SHARE,
     WORD_ROWS,
@@ -73,10 +74,12 @@ class AnalyzedQuery:
     def _word_share(self) -> np.float32:
         """The share of their weight that words count with: the only word of a question is found in many a text.
 
-        And in a small namespace few rows are as near by meaning, while nobody knows how rare a word of one row is.
+        And in a small namespace few rows are as near by meaning, while nobody knows how rare a word of one row is. But
+        a row that has the one or two words that are looked for has all of them.
         """
-        few = min(max(WORD_ROWS / max(self.row_count, 1), 1.0), FEW_ROWS_EVIDENCE)
-        full = few * self.calibration.full_word_evidence
+        full = self.calibration.full_word_evidence
+        if self.term_weights.own_count > MAX_LOOKUP_WORDS:
+            full *= min(max(WORD_ROWS / max(self.row_count, 1), 1.0), FEW_ROWS_EVIDENCE)
         return np.float32(min(self.term_weights.total_weight / full, 1.0) if full else 1.0)
 
     def vector_contribution(

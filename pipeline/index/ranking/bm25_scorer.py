@@ -34,7 +34,16 @@ class TermWeights:
     @cached_property
     def total_weight(self) -> float:
         """The sum of the weights of the query's own terms."""
-        return sum(weight for term, weight in self.weights.items() if term not in self.expansion_terms)
+        return sum(self.weights[term] for term in self._own_terms)
+
+    @cached_property
+    def own_count(self) -> int:
+        """The number of the query's own terms."""
+        return len(self._own_terms)
+
+    @cached_property
+    def _own_terms(self) -> list[int]:
+        return [term for term in self.weights if term not in self.expansion_terms]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,10 @@ FEW_ROWS_EVIDENCE = 3.0
 """Rows from which the words of a question count in full with `Calibration.full_word_evidence`, and the factor on it in
 smaller namespaces, at most: with 1, 2, 3 and 4, 118, 122, 126 and 125 of 206 open questions to synced sources are
 right first in a grid that began at 600 rows (decision 0043)."""
+MAX_LOOKUP_WORDS = 2
+"""Own words of a query up to which they count alike in small namespaces: whoever types a code or a name wants the row
+that has it. With 0, 1 and 2, 60, 73 and 73 of 80 such codes, names and rare words of synced sources find it first in
+the whole source, 76 of 104 and more in its first texts; open questions to these sources stay (decision 0043)."""
 IDF_PRIOR_ROWS = 100
 """Rows without any query term that are added to every namespace for the IDF, so that in five rows a word of
 two rows still weighs something. No effect beyond a few hundred rows."""

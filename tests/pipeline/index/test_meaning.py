@@ -178,7 +178,7 @@ async def test_a_question_of_one_word_in_a_frame_is_answered_by_what_has_the_wor
 
 
 async def test_words_prove_less_where_there_are_few_rows(model: E5Embedder) -> None:
-    asked = await analyze_query(await build_text_index(FACTS, model), model, "Who bought a Pixel?")
+    asked = await analyze_query(await build_text_index(FACTS, model), model, "Who bought a Pixel with a broken screen?")
     half = np.full(1, 0.5, np.float32)
     few, more, many = [float(replace(asked, row_count=rows).bm25_contribution(half)[0]) for rows in (60, 200, 300)]
     assert 0.0 < few < more < many
@@ -471,3 +471,20 @@ async def test_reranking_makes_no_answer_of_what_is_none(model: E5Embedder, ques
     index = await build_text_index((text,), model)
     body = SearchBody(query=question, rerank="order")
     assert (await search_index(index, SearchModels(model), body, RERANKED)).hits == []
+
+
+COPIED = (
+    "Rechnung INV-20391 über 1.840 Euro ging am Montag an das Hotel Alpenblick, zahlbar in dreißig Tagen ohne Abzug.",
+    "The courier lost the parcel twice, so Vermeulen asked for a new label and a refund of the postage.",
+    "Error E1042 came up again on the second coffee machine after the filter was changed.",
+    "The invoice for the coffee machines is due at the end of the month, the one for the hotel was paid.",
+    "Guests of the hotel asked whether the sauna opens earlier on Sundays; the answer is no until spring.",
+)
+
+
+@pytest.mark.parametrize("frame", ["{}", "what about {}?", "Tell me about {}", "Was weißt du über {}?"])
+@pytest.mark.parametrize(("looked_for", "answer"), [("INV-20391", 0), ("Vermeulen", 1), ("E1042", 2), ("sauna", 4)])
+async def test_a_code_or_name_of_one_text_finds_it_first(
+    model: E5Embedder, frame: str, looked_for: str, answer: int
+) -> None:
+    assert (await _found(model, frame.format(looked_for), COPIED))[:1] == [COPIED[answer]]
