@@ -78,6 +78,19 @@ def single_attribute(
     return build
 
 
+def exact_attribute(name: str, value: str | None = None) -> AttributeBuilder:
+    """Return a builder of an attribute from groups `s` and `v`; its name may have other groups in braces.
+
+    `value`: what it is, whatever the words.
+    """
+
+    def build(match: re.Match[str]) -> Iterable[Attribute | None]:
+        named = {group: normalize_phrase(said or "") for group, said in match.groupdict().items()}
+        yield build_attribute(match, name.format(**named), value or match["v"])
+
+    return build
+
+
 def ended_attributes(*attributes: str) -> AttributeBuilder:
     """Return a builder for the old value in group `n`, which has ended."""
 

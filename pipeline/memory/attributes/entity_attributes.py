@@ -16,6 +16,7 @@ from pipeline.memory.attributes.attribute_patterns import (
     AttributePattern,
     attribute_pattern,
     build_attribute,
+    exact_attribute,
 )
 from pipeline.memory.attributes.time_values import CANCELLED, time_components
 from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, parse_value
@@ -163,14 +164,6 @@ def _state(match: re.Match[str]) -> Iterable[Attribute | None]:
         yield build_attribute(match, f"is {_STATE[state]}", state)
 
 
-def _died(match: re.Match[str]) -> Iterable[Attribute | None]:
-    yield build_attribute(match, "is alive", "dead")
-
-
-def _part_time(match: re.Match[str]) -> Iterable[Attribute | None]:
-    yield build_attribute(match, "is full-time", match["v"])
-
-
 def _inverse(match: re.Match[str]) -> Iterable[Attribute | None]:
     """Rewrite `Samir is Ann's best friend` as `Ann's best friend is Samir`."""
     attribute = _attribute(match["a"])
@@ -221,8 +214,10 @@ PATTERNS: tuple[AttributePattern, ...] = (
         rf"(?P<s>(?:The |Our ).{{2,60}}?) (?:is|will be) {NOW}(?:held |located )?in {PLACE}", _where, "is be"
     ),
     attribute_pattern(rf"{THING} (?P<w>is|has been|was|got|became) {NOW}(?P<v>[a-z-]+)", _state, " ".join(_STATE)),
-    attribute_pattern(rf"{WHO} (?:has )?(?:died|passed away)", _died, "died passed"),
-    attribute_pattern(rf"{WHO} {NOW}works (?P<v>part-time|full-time)", _part_time, "part-time full-time"),
+    attribute_pattern(rf"{WHO} (?:has )?(?:died|passed away)", exact_attribute("is alive", "dead"), "died passed"),
+    attribute_pattern(
+        rf"{WHO} {NOW}works (?P<v>part-time|full-time)", exact_attribute("is full-time"), "part-time full-time"
+    ),
     attribute_pattern(
         rf"(?P<v>(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{NAME}|[A-Z]\w+) is {NOW}{THING}'s (?:new )?{_ATTRIBUTE}", _inverse, "is"
     ),
@@ -236,7 +231,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
     ),
     attribute_pattern(
         rf"(?:The )?{THING} {NOW}costs {NOW}(?P<v>[$€£]?\d[\w .,$€£/]*)",
-        lambda match: [build_attribute(match, "price", match["v"])],
+        exact_attribute("price"),
         "costs",
     ),
 )

@@ -18,6 +18,7 @@ from pipeline.memory.attributes.attribute_patterns import (
     attribute_pattern,
     build_attribute,
     ended_attributes,
+    exact_attribute,
     single_attribute,
 )
 from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, parse_value
@@ -73,11 +74,6 @@ def _partnership(state: str) -> AttributeBuilder:
     return build
 
 
-def _rank(match: re.Match[str]) -> Iterable[Attribute | None]:
-    """Distinguish junior and senior among equal jobs."""
-    yield build_attribute(match, f"rank of {normalize_phrase(match['x'])}", match["v"])
-
-
 def _moved(match: re.Match[str]) -> Iterable[Attribute | None]:
     attribute = build_attribute(match, "residence", match["v"], value_kind="name")
     yield (
@@ -88,10 +84,6 @@ def _moved(match: re.Match[str]) -> Iterable[Attribute | None]:
 def _employer(match: re.Match[str]) -> Iterable[Attribute | None]:
     """Return where somebody works, by its name or as `a small startup`."""
     yield build_attribute(match, "employer", match["v"] or match["place"])
-
-
-def _ordinal(match: re.Match[str]) -> Iterable[Attribute | None]:
-    yield build_attribute(match, f"in {match['a'].lower()}", match["v"])
 
 
 def _purpose(match: re.Match[str]) -> str | None:
@@ -125,10 +117,6 @@ def _of_a_pair(match: re.Match[str]) -> Iterable[Attribute | None]:
     if any(first in pair for pair in _PAIRS):
         attribute = build_attribute(match, f"prefers {normalize_phrase(match['x'])}", match["v"])
         yield attribute
-
-
-def _age(match: re.Match[str]) -> Iterable[Attribute | None]:
-    yield build_attribute(match, "age", match["v"])
 
 
 PATTERNS: tuple[AttributePattern, ...] = (
@@ -175,7 +163,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(
         rf"{WHO} (?:is {NOW}an?|(?:was|has been|got) {NOW}promoted to(?: an?)?) (?P<v>{_RANK}) "
         r"(?P<x>[\w -]+?)",
-        _rank,
+        exact_attribute("rank of {x}"),  # junior and senior are other ranks of one job
         "is promoted",
     ),
     attribute_pattern(
@@ -189,10 +177,10 @@ PATTERNS: tuple[AttributePattern, ...] = (
     ),
     attribute_pattern(
         rf"{WHO} is {NOW}in (?:the |their |his |her )?{_ORDINAL} (?P<a>grade|semester|year|trimester|form)",
-        _ordinal,
+        exact_attribute("in {a}"),
         "is",
     ),
-    attribute_pattern(rf"{WHO} is {NOW}(?P<v>\d{{1,3}})(?: years old| years of age)?", _age, "is"),
+    attribute_pattern(rf"{WHO} is {NOW}(?P<v>\d{{1,3}})(?: years old| years of age)?", exact_attribute("age"), "is"),
     attribute_pattern(
         rf"(?P<s>{NAME}(?:{RELATIVE})?) is {NOW}(?:called|named) {NAMED}",
         single_attribute("name", is_single_valued=False),

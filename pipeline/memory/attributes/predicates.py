@@ -108,12 +108,6 @@ def _denies(match: re.Match[str]) -> Iterable[Attribute | None]:
     yield _denial(match, _VERB_OF.get(match["b"], "is"), match["v"] or "")
 
 
-def _gave_birth(match: re.Match[str]) -> Iterable[Attribute | None]:
-    subject = parse_subject(match["s"])
-    if subject is not None:
-        yield Attribute(subject, "is pregnant", f"{NEGATION_PREFIX}pregnant", replaced_value="pregnant")
-
-
 def _likes(match: re.Match[str]) -> Iterable[Attribute | None]:
     how = _LIKING[" ".join(match["b"].split())]
     is_denied = how.startswith(NEGATION_PREFIX)
@@ -174,9 +168,6 @@ PATTERNS: tuple[AttributePattern, ...] = (
     _predicate(rf"{NOW}works as {_IS_A}(?P<v>[a-z][\w -]+?)", _is, ("works",)),
     attribute_pattern(rf"{WHO} is {NOW}on {_LEAVE}", _says("is on"), "vacation holiday leave sabbatical break trip"),
     attribute_pattern(rf"{WHO} is {NOW}back from {_LEAVE}", _says("is on", is_denied=True), "back"),
-    attribute_pattern(
-        rf"{WHO} (?:had|gave birth to) (?:an? |the |their )?(?:baby|girl|boy|son|daughter)\b.*", _gave_birth, "had gave"
-    ),
     _predicate(
         r"(?:has )?(?:sold|gave away|got rid of|returned|donated|traded(?: in)?) "
         rf"(?:the|their|his|her) {_OBJECT}(?: (?:for|to|in) .+)?",

@@ -89,6 +89,7 @@ ENDED = [
     ("User shares a flat with Dom", "Dom moved to Berlin"),
     ("User's wife is pregnant", "User's daughter was born on 3 May"),
     ("User is pregnant", "User's son Leo was born on 3 May"),
+    ("User is pregnant", "User gave birth to a girl on 3 May 2026"),
     ("User lives in Cardiff with their boyfriend", "User moved in with their sister in Newport, cat too"),
     ("Emma is User's manager", "Emma is gone"),
     ("User's therapist is Anya", "User stopped seeing Anya"),
