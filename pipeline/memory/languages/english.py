@@ -1,4 +1,4 @@
-"""English words that the grammar, the attributes and the score of a memory go by, from `en.toml`."""
+"""English words that the grammar, the attributes and the score of a memory go by, from `en.toml` and its siblings."""
 
 import re
 import tomllib
@@ -10,7 +10,7 @@ from pipeline.text.english_nouns import KIN, RELATIVES, is_plural
 from pipeline.text.succession import WISHED
 from pipeline.text.temporal_expressions import DAYS, MONTHS
 
-_FILE = Path(__file__).with_name("en.toml")
+_FOLDER = Path(__file__).parent
 _NAMED_LIST = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -136,4 +136,5 @@ def _filled(pattern: str) -> str:
 def _tables() -> dict[str, Any]:
     shared = {"days": DAYS, "months": MONTHS, "relatives": sorted(RELATIVES), "wished": [WISHED]}
     shared["plural_kin"] = sorted(filter(is_plural, KIN))
-    return tomllib.loads(_FILE.read_text("utf-8")) | shared
+    texts = (path.read_text("utf-8") for path in _FOLDER.glob("en*.toml"))
+    return {kind: listed for text in texts for kind, listed in tomllib.loads(text).items()} | shared

@@ -313,7 +313,7 @@ def _age_between_commas() -> re.Pattern[str]:
 
 @cache
 def _tables() -> dict[str, dict[str, list[str]]]:
-    paths = (path for path in sorted(_FOLDER.glob("*.toml")) if path.stem != "en")
+    paths = (path for path in sorted(_FOLDER.glob("*.toml")) if not path.stem.startswith("en"))
     return {path.stem: tomllib.loads(path.read_text("utf-8")) for path in paths}
 
 
