@@ -17,7 +17,8 @@ from pipeline.memory.languages.english import (
 )
 from pipeline.memory.outlines.figures import TOKEN, english_figures
 from pipeline.memory.outlines.noun_phrases import holder_of, phrase_of, phrases_of, split_at_verb
-from pipeline.memory.outlines.statement import Phrase, Statement, Thing
+from pipeline.memory.outlines.other_things import named_things
+from pipeline.memory.outlines.statement import Phrase, Statement
 from pipeline.memory.outlines.vocabulary import BE, HAVE, is_content, stem, stems
 from pipeline.memory.outlines.wording import with_thing_first
 from pipeline.text.english_nouns import RELATIVES
@@ -65,6 +66,7 @@ def english_outline(text: str, with_days: str = "") -> Statement:
         # `User's boyfriend is Jake` is about the user
         holder, topic = owner, phrase_of(subject.lower().split()[len(owner.split()) :])
     strong, weak = _ended(text)
+    kinds = kinds_of_one()
     said = [word for word in TOKEN.findall(text) if is_content(word)]
     place = _PLACE.match(rest) if verb == BE and topic is not None else None
     marks = {*_marks(text), *_marks_of_days(with_days)} | ({"added"} if _OTHER.search(subject) else set())
@@ -84,7 +86,7 @@ def english_outline(text: str, with_days: str = "") -> Statement:
         marks=frozenset(marks | ({"role"} if _role(text, topic) in stems("roles") else set())),
         partners=frozenset(stem(name) for match in _PARTNER.finditer(text) for name in match.groups() if name),
         place=("", "") if place is None else (place["where"], stem(place["what"])),
-        one_of=frozenset(_things_of_one_kind(text)) if "further" not in marks else frozenset(),
+        one_of=frozenset(named_things(text, kinds, kinds)) if "further" not in marks else frozenset(),
         state=frozenset(name for name, (state, _) in state_changes().items() if state.search(text)),
         passed_state=frozenset(name for name, (_, end) in state_changes().items() if end.search(text)),
     )
@@ -121,14 +123,6 @@ def _role(text: str, topic: Phrase | None) -> str:
     """Return what somebody is to the user: the manager of `Emma is User's manager`."""
     of = _OF_USER.match(text)
     return topic.head if topic is not None else stem(of["role"]) if of is not None else ""
-
-
-def _things_of_one_kind(text: str) -> Iterator[Thing]:
-    """Yield what a statement names of kinds of which one holds at a time."""
-    for kind, (context, things) in kinds_of_one().items():
-        for match in things.finditer(text) if context.search(text) is not None else ():
-            model = re.match(r" (\d+)", text[match.end() :])
-            yield kind, match.lastgroup or "", "" if model is None else model[1]
 
 
 @cache

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from pipeline.memory.languages.english import kinds_of_one
 from pipeline.memory.languages.profiles import words_of_all
 from pipeline.memory.outlines.figures import foreign_figures
 from pipeline.memory.outlines.foreign_stems import foreign_stems, named_stems, short_names, without_names_of_compounds
-from pipeline.memory.outlines.statement import Phrase, Statement, Thing
+from pipeline.memory.outlines.other_things import named_things
+from pipeline.memory.outlines.statement import Phrase, Statement
 from pipeline.text.analyzer import content_words, words
 from pipeline.text.statement_words import (
     adds_to_others,
@@ -83,7 +83,8 @@ def foreign_outline(speaker: str, said: str) -> Statement:
         marks=marks,
         is_foreign=True,
         titled=frozenset((match["after"] or match["before"]).lower() for match in _TITLED.finditer(said)),
-        one_of=frozenset(_things_of_one_kind(said)),
+        # Who names a phone or a car in another language does so without a word of the context.
+        one_of=frozenset(named_things(said, _NAMED_EVERYWHERE, ("commute",))),
         state=frozenset(_states(said, is_end=False)),
         passed_state=frozenset(_states(said, is_end=True)),
     )
@@ -117,16 +118,6 @@ def _is_of_others(said: str) -> bool:
     match = words_of_all("neighbours").search(said)
     before = "" if match is None else said[: match.start()]
     return match is not None and (len(before.split()) < _SUBJECT_WORDS or _GENITIVE.search(before) is not None)
-
-
-def _things_of_one_kind(said: str) -> Iterator[Thing]:
-    """Yield the things that a statement names of kinds of which one holds at a time."""
-    for kind in _NAMED_EVERYWHERE:
-        context, things = kinds_of_one()[kind]
-        # Who names a phone or a car in another language does so without a word of the context.
-        for match in things.finditer(said) if kind != "commute" or context.search(said) is not None else ():
-            model = re.match(r" ?(\d+)", said[match.end() :])
-            yield kind, match.lastgroup or "", "" if model is None else model[1]
 
 
 def _states(said: str, *, is_end: bool) -> Iterator[str]:

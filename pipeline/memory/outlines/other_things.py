@@ -1,7 +1,24 @@
-"""Another thing of a kind than an older statement names, where only one holds at a time: dose, phone, home. Pure."""
+"""Things of which one holds at a time: those that a statement names, and whether a newer one names another. Pure."""
 
+import re
+from collections.abc import Container, Iterable, Iterator
+
+from pipeline.memory.languages.english import kinds_of_one
 from pipeline.memory.outlines.statement import Statement, Thing
 from pipeline.memory.outlines.vocabulary import stem
+
+
+def named_things(text: str, kinds: Iterable[str], needing_context: Container[str]) -> Iterator[Thing]:
+    """Yield the things that a text names of kinds of which one holds at a time, some only among words of a context.
+
+    >>> list(named_things("User has an iPhone 12", ["phone"], ["phone"]))
+    [('phone', 'thing0', '12')]
+    """
+    for kind in kinds:
+        context, things = kinds_of_one()[kind]
+        for match in things.finditer(text) if kind not in needing_context or context.search(text) else ():
+            model = re.match(r" ?(\d+)", text[match.end() :])
+            yield kind, match.lastgroup or "", "" if model is None else model[1]
 
 
 def has_another_dose(new: Statement, old: Statement) -> bool:
