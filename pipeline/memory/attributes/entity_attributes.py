@@ -20,30 +20,26 @@ from pipeline.memory.attributes.attribute_patterns import (
 )
 from pipeline.memory.attributes.time_values import CANCELLED, time_components
 from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, parse_value
-from pipeline.memory.languages.english import english_groups, english_words
+from pipeline.memory.languages.english import english_forms, english_groups, english_pattern, english_words
 from pipeline.text.english_verbs import word_set
 
 _OPEN = english_words("single_valued_attributes")
 _NAMED_ONLY = english_words("attributes_with_names")
 _DEVICES = english_words("attributes_with_products")
 _SINGLE = _OPEN | _NAMED_ONLY | _DEVICES
-_OF_THINGS = word_set(
-    "status price cost version deadline owner manager lead maintainer budget priority limit port assignee "
-    "headcount ceo cto cfo contact number address fee schedule target"
-) | {"due date", "release date", "launch date", "start date", "end date", "rate limit", "phone number"}
+_OF_THINGS = english_pattern("attributes_of_things")
 _WORDED = word_set("job color diet role status state goal target schedule shift level")
 _SKIPPED = re.compile(r"^(?:new|current|latest|own|old|all-time|present) ")
 _PLACED = re.compile(r" (?:on|in|at|with) ")
 _DIGITS = re.compile(r"\d{3}")
 
 _ATTRIBUTE = r"(?P<a>[A-Za-z][\w-]*(?: [A-Za-z][\w-]*){0,3}?(?: (?:on|in|at|with) [\w ]{2,20}?)?)"
-_HEAD = rf"(?P<a>{'|'.join(sorted(_OF_THINGS))})"
+_HEAD = rf"(?P<a>{_OF_THINGS})"
 _SET = "(?:set to|set at|raised to|reduced to|cut to)"
 _IS = rf"(?:(?:is|are) {NOW}(?:{_SET} |at |called |named )?|(?:was|has been) {NOW}{_SET} )"
 _CHANGED = (
-    rf"(?:has |have )?{NOW}(?:(?:been |was |is |were )?(?:changed|moved|switched|rose|risen|fell|fallen|"
-    r"dropped|went|gone|increased|decreased|raised|lowered|slipped|updated|pushed|postponed|extended|bumped|cut|"
-    r"reduced|delayed|rescheduled|shifted|brought forward))(?: (?:up|down|back|forward))?(?: from (?P<o>.+?))? to "
+    rf"(?:has |have )?{NOW}(?:(?:been |was |is |were )?(?:{english_pattern('changes_of_values')}|brought forward))"
+    r"(?: (?:up|down|back|forward))?(?: from (?P<o>.+?))? to "
 )
 _ON = r"(?:(?:(?:planned|scheduled|set|due|booked) )?(?:for|on|in|at) |(?:scheduled|planned|set|due) )"
 
@@ -128,10 +124,7 @@ def _when(match: re.Match[str]) -> Iterable[Attribute | None]:
     yield _said_to_change(match, build_attribute(match, _moment_of(match), match["v"], value_kind="time"))
 
 
-_MOMENTS = {
-    "opens": "opens", "closes": "closes", "leaves": "leaves", "departs": "leaves", "arrives": "arrives",
-    "starts": "starts", "begins": "starts", "ends": "ends", "finishes": "ends",
-}  # fmt: skip
+_MOMENTS = english_forms("moments")
 
 
 def _moment_of(match: re.Match[str]) -> str:
@@ -144,14 +137,7 @@ def _where(match: re.Match[str]) -> Iterable[Attribute | None]:
         yield build_attribute(match, "where", match["v"], value_kind="name")
 
 
-_GROUPS = (
-    ("open", "open closed shut resolved fixed done merged reopened"), ("on", "on off enabled disabled"),
-    ("alive", "alive dead deceased"), ("employed", "employed unemployed retired jobless"), ("online", "online offline"),
-    ("active", "active inactive"), ("available", "available unavailable"), ("full-time", "full-time part-time"),
-    ("pass", "passing failing green red"), ("healthy", "healthy sick ill"), ("public", "public private"),
-    ("planned", "planned dropped cancelled"), ("pregnant", "pregnant"),
-)  # fmt: skip
-_STATE = {state: group for group, states in _GROUPS for state in states.split()}
+_STATE = english_groups("states_of_things")
 
 
 _ENDS = word_set("resolved fixed merged dropped cancelled reopened")
@@ -185,10 +171,7 @@ def _keeps(match: re.Match[str]) -> Iterable[Attribute | None]:
 
 _TIME = r"(?P<v>[\w :.,']+?)"
 _IS_HINTS = "is are was has been"
-_CHANGED_HINTS = (
-    "changed moved switched rose risen fell fallen dropped went gone increased decreased raised lowered "
-    "slipped updated pushed postponed extended bumped cut reduced delayed rescheduled shifted brought"
-)
+_CHANGED_HINTS = " ".join((*english_words("changes_of_values"), "brought"))
 PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(
         rf"{THING} (?:was|has been|is) {NOW}(?:cancelled|canceled|called off)", _cancelled, "cancelled canceled called"

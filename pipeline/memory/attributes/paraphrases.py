@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from pipeline.memory.attributes.attribute_patterns import NAME, NOW, RELATIVE
+from pipeline.memory.languages.english import english_pattern
 from pipeline.memory.outlines.wording import as_done
 
 _RULES = Path(__file__).with_suffix(".txt")
@@ -25,21 +26,9 @@ _PARTS = {
     ),
     "rest": "(?P<t>.*)",
     "job": r"(?P<v>(?:[a-z-]+ ){0,3}?[a-z-]+)",
-    "role": (  # a job noun: `is happy at Acme` and `is staying at Hilton` state none
-        r"(?!(?:over|under|after|never|ever|later|together|better|\w*present|absent|different|patient|confident|content|"
-        r"important|constant|instant|silent|excellent|pregnant|poor|dinner|supper)\b)"
-        r"[a-z]*(?:er|or|ist|ian|ant|ent|nurse|chef|cook|man|woman|coach|pilot|intern|trainee|lead|head|staff|ceo|cto|cfo|"
-        r"vp|pm|partner|associate|representative|executive|clerk|temp|guard|host|hostess|waitress|dev|"
-        r"analyst|admin|barista|vet|apprentice|fellow|postdoc|dean|judge|surgeon|captain|chair|secretary|au pair)\b"
-    ),
-    "thing": (  # also spoken of with `the`: `the flight is at 9`, `flight got moved`
-        "flight|train|meeting|exam|deadline|launch|project|wedding|appointment|interview|party|course|class|office|"
-        "therapy|release|demo|flat|apartment|budget"
-    ),
-    "home": (
-        r"(?:an?|the|their(?: own)?) (?:[a-z-]+ ){0,3}(?:flat|apartment|house|room|studio|cottage|place|condo|bungalow|"
-        r"houseboat|flatshare|home|village|town|suburb)"
-    ),
+    "role": english_pattern("jobs_alone"),  # `is happy at Acme` and `is staying at Hilton` state none
+    "thing": english_pattern("things_with_article"),  # `the flight is at 9`, `flight got moved`
+    "home": english_pattern("homes"),
 }
 
 

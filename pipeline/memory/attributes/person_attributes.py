@@ -22,23 +22,11 @@ from pipeline.memory.attributes.attribute_patterns import (
     single_attribute,
 )
 from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, parse_value
+from pipeline.memory.languages.english import english_pattern, english_words
 
-_HIRED = (
-    r"(?:started (?:working|a (?:new )?job)|(?:got|found) (?:an? |the )?(?:new )?job|got hired|was hired|took a job)"
-)
-_RANK = (
-    r"(?:junior|senior|lead|principal|staff|chief|head|assistant|associate|deputy|trainee|vice|full-time|"
-    r"part-time|freelance)"
-)
-_TRADE = (
-    r"(?:an?|the) (?:[\w-]+ ){0,3}(?:engineer|developer|designer|manager|teacher|nurse|"
-    r"doctor|chef|cook|analyst|scientist|"
-    r"accountant|assistant|barista|waiter|waitress|lawyer|consultant|editor|librarian|technician|mechanic|receptionist)"
-)
-_ORDINAL = (
-    r"(?P<v>first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|final|last|"
-    r"\d{1,2}(?:st|nd|rd|th)?)"
-)
+_HIRED = rf"(?:{english_pattern('begins_of_employment')})"
+_TRADE = rf"(?:an?|the) (?:[\w-]+ ){{0,3}}(?:{english_pattern('trades')})"
+_ORDINAL = rf"(?P<v>{english_pattern('ordinals')})"
 _WITH = rf"(?P<x>{NAME})"
 _STATES = (
     ("single", rf"{WHO} is {NOW}single", "single"),
@@ -97,18 +85,7 @@ def _between(match: re.Match[str]) -> Iterable[Attribute | None]:
         yield Attribute(subject, "prefers of " + " and ".join(sorted((first, second))), first)
 
 
-_PAIRS = (
-    {"dark", "light"},
-    {"window", "aisle"},
-    {"morning", "evening"},
-    {"red", "white"},
-    {"early", "late"},
-    {"hot", "cold"},
-    {"indoor", "outdoor"},
-    {"paper", "digital"},
-    {"vertical", "horizontal"},
-    {"tabs", "spaces"},
-)
+_PAIRS = [set(pair.split("/")) for pair in english_words("pairs_of_values")]
 
 
 def _of_a_pair(match: re.Match[str]) -> Iterable[Attribute | None]:
@@ -161,7 +138,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "promoted made appointed",
     ),
     attribute_pattern(
-        rf"{WHO} (?:is {NOW}an?|(?:was|has been|got) {NOW}promoted to(?: an?)?) (?P<v>{_RANK}) "
+        rf"{WHO} (?:is {NOW}an?|(?:was|has been|got) {NOW}promoted to(?: an?)?) (?P<v>{english_pattern('ranks')}) "
         r"(?P<x>[\w -]+?)",
         exact_attribute("rank of {x}"),  # junior and senior are other ranks of one job
         "is promoted",

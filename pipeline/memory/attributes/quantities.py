@@ -6,13 +6,9 @@ from collections.abc import Iterable
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_patterns import CALLED, NOW, WHO, AttributePattern, attribute_pattern
 from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, strip_present_adverbs
+from pipeline.memory.languages.english import english_forms, english_pattern
 
-_COUNTED = (
-    "children child kids sons son daughters daughter siblings brothers sisters cats cat dogs dog pets employees "
-    "people members users customers subscribers followers rooms bedrooms cars bikes seats offices stores "
-    "branches grandchildren grandkids developers engineers students horses chickens houseplants"
-)
-_ONE = {"child": "children", "kids": "children", "son": "sons", "daughter": "daughters", "cat": "cats", "dog": "dogs"}
+_ONE = english_forms("plurals")
 
 
 def _counts(match: re.Match[str]) -> Iterable[Attribute | None]:
@@ -24,10 +20,7 @@ def _counts(match: re.Match[str]) -> Iterable[Attribute | None]:
 
 
 _AMOUNT = r"(?P<n>[$€£]?\d[\d.,:]*)"
-_MEASURED = (
-    "weighs|earns|pays|runs|swims|cycles|walks|sleeps|works|takes|drinks|smokes|reads|saves|charges|costs|"
-    "lasts|measures|gets up|wakes up|goes to bed|goes to sleep|opens|closes|starts|ends|leaves"
-)
+_MEASURED = english_pattern("measuring_verbs")
 
 
 def _measures(match: re.Match[str]) -> Iterable[Attribute | None]:
@@ -40,7 +33,7 @@ def _measures(match: re.Match[str]) -> Iterable[Attribute | None]:
 
 PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(
-        rf"{WHO} {NOW}(?:has|have) {NOW}(?P<n>no|an?|\w+) (?P<x>{_COUNTED.replace(' ', '|')}){CALLED}",
+        rf"{WHO} {NOW}(?:has|have) {NOW}(?P<n>no|an?|\w+) (?P<x>{english_pattern('counted')}){CALLED}",
         _counts,
         "has have",
     ),

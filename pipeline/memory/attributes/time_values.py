@@ -3,12 +3,11 @@
 import re
 
 from pipeline.text.english_verbs import word_set
-from pipeline.text.temporal_expressions import MONTHS
+from pipeline.text.temporal_expressions import DAYS, MONTHS
 
 _MONTHS = tuple(map(str.lower, MONTHS))
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTH = {name: name for name in _MONTHS} | {name[:3]: name for name in _MONTHS} | {"sept": "september"}
-_DAY = {name: name for name in _DAYS} | {f"{name}s": name for name in _DAYS} | {name[:3]: name for name in _DAYS}
+_DAY = {name: name for name in DAYS} | {f"{name}s": name for name in DAYS} | {name[:3]: name for name in DAYS}
 _PART = {
     **dict.fromkeys(("morning", "afternoon", "evening", "night", "noon", "midnight"), "part"),
     **dict.fromkeys(("spring", "summer", "autumn", "fall", "winter"), "season"),

@@ -2,7 +2,7 @@
 
 import re
 
-from pipeline.memory.languages.english import english_numbers, english_words
+from pipeline.memory.languages.english import english_numbers, english_pattern, english_words
 
 MAX_VALUE_WORDS = 6
 """Words of a value; longer phrases are descriptions."""
@@ -11,28 +11,14 @@ _SAME = {
     "colour": "color", "colours": "colors", "favourite": "favorite", "movie": "film", "movies": "films",
     "kids": "children", "kid": "child", "canceled": "cancelled", "e-mail": "email", "timezone": "time zone",
 }  # fmt: skip
-NEUTRAL = (
-    "now|after all|in the end|currently|these days|nowadays|anymore|any more|already|instead|too|as well|again|"
-    "right now|at the moment|from now on|today|at present"
-)
+NEUTRAL = english_pattern("neutral_adverbs")
 _TRAILING = re.compile(rf"(?:,? (?:{NEUTRAL}))+$")
 _ARTICLE = re.compile(r"^(?:an?|the|my|their|our|his|her|its|some)\s+")
 _SPACES = re.compile(r"\s+")
-_VAGUE = re.compile(
-    r"\b(?:and|or|but|because|which|who|that|when|where|while|if|although|not|so|very|really|too|good|great|to|awesome|"
-    r"about|like|it|this|unknown|unclear|important|different|same|one of|between|usually|often|sometimes|both|amazing|"
-    r"nice|something|anything|what|how|going|also|still|just|than|been|having)\b"
-)
-_CLAUSE = re.compile(
-    r"\b(?:and|or|but|because|which|who|that|when|where|while|if|although|it|this|them|those|these|what|"
-    r"how|something|anything|so|been|everything|nothing|one)\b"
-)
+_VAGUE = re.compile(rf"\b(?:{english_pattern('vague_words')})\b")
+_CLAUSE = re.compile(rf"\b(?:{english_pattern('clause_words')})\b")
 _ARTICLES = re.compile(r" (?:an?|the|my|their|our|his|her|its|some)(?= )")
-_ONE_OF_SEVERAL = re.compile(
-    r"'s (?:[a-z-]+ )*?(?:son|daughter|child|kid|brother|sister|sibling|friend|colleague|coworker|co-worker|"
-    r"cousin|uncle|aunt|niece|nephew|neighbor|neighbour|cat|dog|pet|grandmother|grandfather|grandma|grandpa|"
-    r"student|client|customer|teammate|classmate|grandchild|grandson|granddaughter)$"
-)
+_ONE_OF_SEVERAL = re.compile(rf"'s (?:[a-z-]+ )*?(?:{english_pattern('relations_of_several')})$")
 _OF_ITS_TEXT = english_words("things_of_a_text")
 _NOBODY = english_words("no_subjects")
 
