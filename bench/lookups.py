@@ -1,7 +1,8 @@
-"""`python -m bench.lookups`: codes, names and rare words that one text alone has, typed as they are or in a frame.
+"""`python -m bench.lookups`: codes, names, rare words and runs of words that one text alone has.
 
-Texts are those of `bench.datasets.synced_sources`: the first four, the first twelve, and all of a source, in process,
-with all defaults. What is looked for is drawn by a fixed seed; no weight was chosen by it but `MAX_LOOKUP_WORDS`.
+Typed as they are or in a frame. Texts are those of `bench.datasets.synced_sources`: the first four, the first twelve,
+and all of a source, in process, with all defaults. What is looked for is drawn by a fixed seed; no weight was chosen by
+it but `MAX_LOOKUP_WORDS`.
 """
 
 import asyncio
@@ -18,8 +19,9 @@ from pipeline.models import open_embedder
 
 FRAMES = ("{}", "what about {}?", "tell me about {}")
 SIZES = (4, 12, None)
+FRAMED = ("codes", "names", "rare words")
 EACH = 8
-"""Codes, names, words and pairs of words looked for in a namespace."""
+"""What is looked for of a kind in a namespace, at most."""
 _TOKEN = re.compile(r"\w[\w./@+-]*\w")
 _CODE = re.compile(r"(?=.*\d)(?=.*[^\W\d_]).+")
 _WORD = re.compile(r"[^\W\d_]{7,}")
@@ -39,7 +41,7 @@ async def _measure() -> None:
         for size in SIZES:
             index = await remembered(texts[:size], 0, embedder)
             for kind, looked_for in _looked_for(texts[:size], drawing):
-                for frame in FRAMES[: 1 if kind == "two words" else None]:
+                for frame in FRAMES[: None if kind in FRAMED else 1]:
                     query = frame.format(" ".join(looked_for))
                     hits = await index.search(await analyze_query(index, embedder, query), SearchRequest())
                     right = [all(word in hit.text for word in looked_for) for hit in hits]
@@ -66,6 +68,9 @@ def _looked_for(texts: Sequence[str], drawing: random.Random) -> Iterator[tuple[
     sentences = [sentence for text in texts for sentence in re.split(r"(?<=[.!?])\s|\n", text)]
     pairs = [pair for sentence in sentences if len(pair := [word for word in words if word in sentence]) > 1]
     yield from (("two words", drawing.sample(pair, 2)) for pair in drawing.sample(pairs, min(EACH, len(pairs))))
+    runs = [" ".join(sentence.split()[2:7]) for sentence in sentences if len(sentence.split()) > 8]
+    copied = [run for run in runs if sum(text.count(run) for text in texts) == 1]
+    yield from (("five words in a row", [run]) for run in drawing.sample(copied, min(EACH, len(copied))))
 
 
 if __name__ == "__main__":

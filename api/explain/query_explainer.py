@@ -40,6 +40,7 @@ FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
     "noNumber": "the question asks for a number, and it says none",
     "otherKind": "the question asks for something that it does not tell",
     "unknownName": "the question names somebody or something that nothing here names",
+    "verbatim": "it has what the question quotes, or is copied from, word for word",
     "newer": "it was said after another statement about the same thing",
     "neighbor": "the passage before or after it means what the question asks for",
     "memorySupport": "a memory that was made of it answers the question",

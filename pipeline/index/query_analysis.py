@@ -19,6 +19,7 @@ from pipeline.index.ranking.calibration import calibration_for
 from pipeline.index.ranking.collection_statistics import CollectionStatistics
 from pipeline.index.ranking.query_intent import QueryIntent
 from pipeline.index.ranking.ranking_parameters import MULTI_ANSWER_DOCUMENT_FACTOR
+from pipeline.index.ranking.second_stage.verbatim_text import verbatim_parts
 from pipeline.ports import Embedder
 from pipeline.rows import Vector
 from pipeline.text.analyzer import fold, query_term_forms, spelling_forms
@@ -61,6 +62,7 @@ async def analyze_query(
     looked_for = without_frame(query_text)
     forms = query_term_forms(looked_for)[:MAX_QUERY_TERMS]
     statistics = await index.collect_statistics(dict.fromkeys(term for group in forms for term in group))
+    verbatim = verbatim_parts(looked_for, len(forms))
     corrections = await _spelling_corrections(index, looked_for, forms, statistics)
     unknown_names = () if corrections else tuple(_unknown_names(query_text, statistics.row_frequencies, namespace))
     asked = asked_by_name(query_text, index.introduced_names(statistics.row_frequencies))
@@ -93,6 +95,7 @@ async def analyze_query(
         document_scores=MULTI_ANSWER_DOCUMENT_FACTOR * documents if intent.asks_for_several else documents,
         intent=intent,
         unknown_names=unknown_names,
+        verbatim_parts=verbatim,
         row_count=statistics.largest_row_count,
         asked_kind=calibration.asked_kind(vector) if vector.any() else None,
     )

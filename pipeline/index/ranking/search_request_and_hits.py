@@ -34,6 +34,7 @@ ScoreFactor = Literal[
     "noNumber",
     "otherKind",
     "unknownName",
+    "verbatim",
     "proximity",
     "wordSimilarity",
     "sharedTerms",

@@ -23,6 +23,7 @@ from pipeline.index.ranking.second_stage.statement_order import (
     put_statements_first,
     put_telling_first,
 )
+from pipeline.index.ranking.second_stage.verbatim_text import put_verbatim_first
 from pipeline.index.segments.document_store import DocumentStore
 
 
@@ -50,6 +51,13 @@ def apply_second_stage(
     if request.rescore is not None:
         candidates = _rescore_best(candidates, request.limit, request.rescore)
     candidates = lower_without_names(query, lower_other_answers(query, candidates, replacing))
+    return put_verbatim_first(query, _order_statements(query, candidates, aligned, documents))
+
+
+def _order_statements(
+    query: AnalyzedQuery, candidates: Candidates, aligned: MemoryChunkAlignment, documents: DocumentStore
+) -> Candidates:
+    """Order the best statements by whom they are about, what they tell, and which holds now."""
     comparison = compare_best_statements(query, candidates, aligned, documents)
     if comparison is None:
         return candidates
