@@ -10,9 +10,11 @@ name what the sentence before is about; `light`: verbs and other words that two 
 about the same; `points`: pronouns of what was said before; `others`: begins of sentences about whom the one before
 named; `after_name`: verbs after a name; `public`: whom an institution addresses; `journals`, `salutes` and
 `farewells`: titles, first and last words of journals and letters; `says`: verbs of what others said; `of_speaking`:
-days that are no time by themselves; `subordinating`: words that join a clause to the one before; `tags`: what makes a
-question of a statement; `years`: the word after an age; `home` and `job`: where somebody lives, and that they work;
-`ended`, `moved`, `new_job`, `altered`, `begun` and `corrects`: what is over or has changed; `past`, `planned` and
+days that are no time by themselves; `subordinating`: words that join a clause to the one before, `because` a reason;
+`before_subject`: prepositions and verbs that stand before a subject; `articles`, `definite_articles`, `titles` and
+`plural_verbs`: words around a noun or name; `tags`: what makes a question of a statement; `years`: the word after an
+age; `home` and `job`: where somebody lives, and that they work; `ended`, `moved`, `new_job`, `altered`, `begun` and
+`corrects`: what is over or has changed; `past`, `planned` and
 `denied`: what was, will be or is not so; `answers` and `always`: what an assistant does, and that it is for every
 answer; `rules`: what a document says is allowed, due or free; `before_places`: prepositions before the name of a
 place; `pretences` and `ends_pretence`: the begin and the end of role play; `stories`: orders to write one; `verses`:
@@ -136,11 +138,11 @@ class LanguageProfile:
         parts: list[str] = []
         begin, at = 0, text.find(" ")
         while at >= 0:
-            joined = self.openings.match(text[at + 1 :]) or _BECAUSE.match(text[at + 1 :])
+            joined = self.openings.match(text[at + 1 :]) or _because().match(text[at + 1 :])
             word = joined[0] if joined is not None else ""
             if text.count(" ", at + 1 + len(word)) < _MAX_FAREWELL_SPACES and len(word.strip()) >= MIN_GREETING_CHARS:
                 return [*parts, text[begin:at]]  # `bueno llámame`
-            is_reason = word != "" and _BECAUSE.match(word) is not None
+            is_reason = word != "" and _because().match(word) is not None
             is_begin = self._begins_clause(text[at + 1 + len(word) :]) if word else self._begins_anew(text, at + 1)
             is_begin = is_begin and not (is_reason and self.own.search(" ".join(text[at + 1 :].split()[:4])) is None)
             if is_begin and count_words(text[begin:at]) >= _MIN_CLAUSE_WORDS:
@@ -162,7 +164,7 @@ class LanguageProfile:
         *_, before = ["", *text[:at].split()]
         if self.ends_clause.fullmatch(before) is not None:
             return self._names_somebody(text[at:])
-        is_within = _BEFORE_SUBJECT.fullmatch(before) or words_of_all("subordinating").fullmatch(before)
+        is_within = any(words_of_all(kind).fullmatch(before) for kind in ("before_subject", "subordinating"))
         return not is_within and _SPEAKER.match(text, at) is not None and self.own.match(text, at) is not None
 
     def _names_somebody(self, text: str) -> bool:
@@ -262,12 +264,6 @@ _MIN_UNSPACED_CHARS = 40
 _SPEAKER = re.compile(
     r"(?:ich|wir|je|j'\w+|nous|yo|io|eu|ik|jag|\u044f|\u043c\u044b) (?!(?:und|et|y|e|en|och|\u0438)\b)", re.IGNORECASE
 )
-_BECAUSE = re.compile(
-    "(?:porque|perché|weil|parce qu(?:e |')|omdat|eftersom|ponieważ|protože|jer|потому что|тому що|çünkü|pentru că|"
-    r"επειδή|koska|mert|karena)\b ?",
-    re.IGNORECASE,
-)
-"""What joins a reason to what it explains."""
 _FIRST_LAST = re.compile(r"(?:ben|biz|benim|bizim)\b", re.IGNORECASE)
 """The speaker where verbs stand last, in Turkish."""
 _NAME_OR_THING = re.compile(
@@ -275,14 +271,6 @@ _NAME_OR_THING = re.compile(
     r"(?!(?:und|et|y|e|en|och|i)\b)(?=[^\W\d_A-Z])"
 )
 """A name, or a German noun with its article, and a word that may be its verb."""
-_BEFORE_SUBJECT = re.compile(
-    r"(?:mit|f\u00fcr|von|bei|zu|ohne|als|avec|pour|chez|de|\u00e0|sans|con|para|por|sin|per|di|da|com|sem|met|voor|van|bij|"
-    r"aan|med|f\u00f6r|av|till|om|att|z|ze|dla|od|do|bez|"
-    r"hab|bin|war|muss|kann|darf|will|soll|mag|geh|fahr|\w+[es]t|\w+e|heb|ben|ga|moet|wil|zit|kan|was|had|har|\u00e4r|ska|var|"
-    r"m\u00e5ste|vill|\w+er|ma|dat|que|che|qui)",
-    re.IGNORECASE,
-)
-"""A preposition, or a verb that stands before its subject: `den Laden hab ich`, `nu ska jag`."""
 
 
 def count_words(text: str) -> int:
@@ -301,6 +289,12 @@ _HANGUL = re.compile("[\uac00-\ud7af]+")
 def words_of_all(kind: str) -> re.Pattern[str]:
     """Return the pattern of a kind of words, such as `home` or `ended`, in all languages."""
     return _pattern(_tables().values(), kind)
+
+
+@cache
+def _because() -> re.Pattern[str]:
+    """Return the pattern of what joins a reason to what it explains."""
+    return re.compile(f"{words_of_all('because').pattern} ?", re.IGNORECASE)
 
 
 @cache

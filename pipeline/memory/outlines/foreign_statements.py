@@ -34,18 +34,6 @@ _SUBJECT_WORDS = 2
 _GENITIVE = re.compile(
     r"\b(?:du|de la|de|des|del|de los|do|da|van|von|di|della|av|af|\u0443|\u043e\u0442)(?: \w+)? $", re.IGNORECASE
 )
-_ARTICLE = re.compile(
-    r" (?:o|a|os|as|um|uma|il|lo|la|i|gli|le|un|una|uno|el|los|las|les|une|des|den|der|die|das|dem|einen?|eine|het|een|"
-    r"meu|minha|mio|mia|mi|mis|mon|ma|mes|meinen?|meine|mijn) (?=\w)|l'(?=\w)",
-    re.IGNORECASE,
-)
-_TITLED = re.compile(
-    r"\b(?:herrn?|frau|dr\.?|doktor|docteur|dokter|doctora?|dra\.?|monsieur|madame|mme|se\u00f1ora?|signora?|dott\.?|"
-    r"dottor(?:e|essa)?|meneer|mevrouw|pan|pani|\u0434\u043e\u043a\u0442\u043e\u0440|doktorn|l\u00e6ge|dr\u017e)"
-    r" (?P<after>[^\W\d_]{3,})|(?P<before>[\u4e00-\u9fff]{1,2})(?:\u5148\u751f|\u533b\u751f|\u8001\u5e08|\u3055\u3093)",
-    re.IGNORECASE,
-)
-"""Somebody named with a title: `le docteur Nguyen`."""
 _NAMED_EVERYWHERE = (
     "commute", "phone", "phone_system", "laptop", "car", "carrier", "bank", "music_service", "editor", "browser",
 )  # fmt: skip
@@ -82,7 +70,7 @@ def foreign_outline(speaker: str, said: str) -> Statement:
         figures=tuple(foreign_figures(said)),
         marks=marks,
         is_foreign=True,
-        titled=frozenset((match["after"] or match["before"]).lower() for match in _TITLED.finditer(said)),
+        titled=frozenset((match["after"] or match["before"]).lower() for match in _titled().finditer(said)),
         # Who names a phone or a car in another language does so without a word of the context.
         one_of=frozenset(named_things(said, _NAMED_EVERYWHERE, ("commute",))),
         state=frozenset(_states(said, is_end=False)),
@@ -170,12 +158,11 @@ def _subject(said: str) -> frozenset[str]:
 @cache
 def _subject_pattern() -> re.Pattern[str]:
     """Return the pattern of a subject before a verb in the third person, or before that of a move after an article."""
-    plural = r"(?:sind|haben|sont|ont|son|han|sono|hanno|s\u00e3o|t\u00eam|zijn|hebben)\b"
-    after_article = rf"(?:{plural}|{words_of_all('moved').pattern})"
+    after_article = rf"(?:{words_of_all('plural_verbs').pattern}|{words_of_all('moved').pattern})"
     verb = rf"(?:{words_of_all('after_name').pattern}|(?:is|zog)\b|(?(article){after_article}|(?!)))"
-    articles = "der|die|das|de|het|o|a|os|as|il|lo|la|el|le|les|los|las|i|gli"
+    article = words_of_all("definite_articles").pattern
     name = r"(?!gente )[^\W\d_]{3,}"  # `a gente` is Portuguese for `we`
-    return re.compile(rf"(?P<article>(?:{articles}) )?(?P<name>{name}) (?:s[ie] |s'|zich )?{verb}", re.IGNORECASE)
+    return re.compile(rf"(?P<article>{article} )?(?P<name>{name}) (?:s[ie] |s'|zich )?{verb}", re.IGNORECASE)
 
 
 def _ended_part(said: str) -> str:
@@ -205,9 +192,22 @@ def _object_of(part: str, kind: str) -> str:
     ('perso il telefono', 'Toby murió el domingo')
     """
     for match in words_of_all(kind).finditer(part):
-        if _ARTICLE.match(part, match.end()) is not None and not says_time(part[match.end() :]):
+        if _article().match(part, match.end()) is not None and not says_time(part[match.end() :]):
             return part[match.start() :]
     return part
+
+
+@cache
+def _article() -> re.Pattern[str]:
+    return re.compile(rf" {words_of_all('articles').pattern} (?=\w)|l'(?=\w)", re.IGNORECASE)
+
+
+@cache
+def _titled() -> re.Pattern[str]:
+    """Return the pattern of somebody named with a title: `le docteur Nguyen`."""
+    titles = rf"(?:{words_of_all('titles').pattern}|\b(?:dra?|dott)\.)"
+    after = "(?:\u5148\u751f|\u533b\u751f|\u8001\u5e08|\u3055\u3093)"
+    return re.compile(rf"{titles} (?P<after>[^\W\d_]{{3,}})|(?P<before>[\u4e00-\u9fff]{{1,2}}){after}", re.IGNORECASE)
 
 
 def _places(said: str) -> Iterator[str]:
