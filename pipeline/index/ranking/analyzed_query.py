@@ -49,7 +49,7 @@ class AnalyzedQuery:
     unknown_names: tuple[str, ...] = ()
     """Folded names in the query that no row of the namespace has."""
     verbatim_parts: tuple[str, ...] = ()
-    """Folded parts of the query that a text should have word for word."""
+    """Parts of the query, in lower case, that a text should have word for word."""
     answers_instead: Callable[[StatementPair], bool] = answers_instead
     """Whether a newer statement answers instead of an older one; a measurement may record what is compared."""
 
