@@ -92,6 +92,15 @@ def test_deleting_names_unknown_documents_and_asks_before_everything_goes(recoll
     assert namespace not in recollect("namespaces")
 
 
+def test_the_day_that_a_text_is_of_dates_its_memories(recollect: CliRunner, namespace: str, tmp_path: Path) -> None:
+    recollect("add", namespace, "I moved to Porto yesterday.", "--date", "2024-05-09", "--wait")
+    wait_for_memory(recollect, namespace, "8 May 2024")
+    page = tmp_path / "page.md"
+    page.write_text("The bees returned.")
+    refused = recollect.run("add", namespace, "--file", str(page), "--date", "2024-05-09")
+    assert (refused.returncode, "--date goes with a text" in refused.stderr) == (ExitCode.USAGE, True)
+
+
 def test_a_file_gets_the_id_of_the_callers_choice(recollect: CliRunner, namespace: str, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# Bees\n\nThe bees returned in April.\n")

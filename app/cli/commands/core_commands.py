@@ -74,6 +74,7 @@ def add(
         str | None, typer.Option(help="An id of your choice; text is added to a document that has it.")
     ] = None,
     metadata: Annotated[str | None, typer.Option(help="A JSON object.")] = None,
+    date: Annotated[str | None, typer.Option(help="The day that a text is of, such as 2025-03-12; not today.")] = None,
     wait: Annotated[bool, typer.Option(help="Return once it can be searched.")] = False,
     as_json: JsonOption = False,
     url: Url = None,
@@ -84,11 +85,14 @@ def add(
     if (file is None) == (text is None):
         raise error_exit("Give a text, or --file.", ExitCode.USAGE)
     if file is not None:
+        if date is not None:
+            raise error_exit("--date goes with a text; the interface takes no date of a file.", ExitCode.USAGE)
         answer = _upload(service, namespace, file, id, metadata)
     else:
         _refuse_name_of_file(text or "")
         body: JsonObject = {"content": sys.stdin.read() if text == "-" else text, "id": id}
         body["metadata"] = None if metadata is None else _parse_json_object("--metadata", metadata)
+        body["date"] = date
         answer = service.request("POST", f"/ns/{namespace}/document", json=body)
     if wait:
         with Console(stderr=True).status(f"Waiting until {answer['id']} can be searched…"):
