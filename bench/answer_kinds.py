@@ -73,15 +73,17 @@ def compound_texts(statements: Sequence[tuple[str, set[int]]]) -> Iterator[tuple
                 yield comma.join(text.rstrip(".。!") for text, _ in parts), set().union(*(kinds for _, kinds in parts))
 
 
-def learn(directions: Matrix, owners: Sequence[Collection[int]], count: int) -> NDArray[np.float64]:
+def learn(
+    directions: Matrix, owners: Sequence[Collection[int]], count: int, ridge: float = _RIDGE
+) -> NDArray[np.float64]:
     """Return a row of weights for each of `count` kinds, its constant last: those of its rows against all others."""
     rows = np.hstack([np.ones((len(directions), 1)), directions.astype(np.float64)])
-    return np.stack([_learn_kind(rows, np.array([kind in own for own in owners])) for kind in range(count)])
+    return np.stack([_learn_kind(rows, np.array([kind in own for own in owners]), ridge) for kind in range(count)])
 
 
-def _learn_kind(rows: NDArray[np.float64], own: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _learn_kind(rows: NDArray[np.float64], own: NDArray[np.bool_], ridge: float) -> NDArray[np.float64]:
     counts = np.where(own, (~own).sum() / own.sum(), 1.0)
-    return np.roll(fit_logistic(rows, own.astype(float), counts, ridge=_RIDGE), -1)
+    return np.roll(fit_logistic(rows, own.astype(float), counts, ridge=ridge), -1)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _STEPS = 40
+_SETTLED = 1e-9
+"""Largest change of a weight in a step after which there is nothing left to learn."""
 
 
 def fit_logistic(
@@ -19,5 +21,8 @@ def fit_logistic(
         found = 1 / (1 + np.exp(-rows @ weights))
         slope = rows.T @ (counts * (found - truth)) + penalty @ weights
         curve = (rows * (counts * found * (1 - found))[:, None]).T @ rows + penalty
-        weights -= np.linalg.solve(curve, slope)
+        step = np.linalg.solve(curve, slope)
+        weights -= step
+        if np.abs(step).max() < _SETTLED:
+            break
     return weights

@@ -29,6 +29,7 @@ FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
     "bm25": "words of the question stand in it, rare ones count most",
     "documentBm25": "words of the question stand in its document",
     "vector": "its vector is near the question's",
+    "topic": "how surely it tells of the topic that the question names",
     "speaker": "somebody whom the question names says it",
     "time": "the question asks when, and it says a time",
     "number": "the question asks how many, and it says a number",

@@ -202,8 +202,9 @@ TOOL_DEFINITIONS: tuple[Tool[Any], ...] = (
         description="Look up what is remembered: facts about people and projects, and passages of"
         " documents, notes, mails and chats. Use it before you answer anything that may depend on earlier"
         " conversations, preferences, decisions or the user's documents, and before you say that you don't"
-        " know. Results come best first; below a similarity of about 0.5 they are often about something"
-        " else. If a passage is cut short, get_document has the rest.",
+        " know. A topic alone (the user's health) finds all that is known of it. Results come best first; below a"
+        " similarity of about 0.5 they are often about something else. If a passage is cut short,"
+        " get_document has the rest.",
         arguments_type=tool_arguments.SearchArguments,
         result_type=tool_results.SearchResults,
         handler=search,

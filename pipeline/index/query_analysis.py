@@ -56,7 +56,8 @@ async def analyze_query(
     `today`: the day from which "last week" counts; None: only times with a year are resolved. `words_suffice`:
     while the embedder is away, rank by words alone, as without an embedder; until `embedder_deadline` (the event
     loop's time) where several analyses of a search share it. `keeps_names`: what is meant of one speaker is not meant
-    of another, as where memories are deleted. `namespace`: its name, which may be that of whom its rows are about.
+    of another, nor all of a topic, as where memories are deleted. `namespace`: its name, which may be that of whom its
+    rows are about.
     """
     query_text = query_text[:MAX_QUERY_CHARS]
     looked_for = without_frame(query_text)
@@ -85,6 +86,8 @@ async def analyze_query(
         documents, vector = await asyncio.gather(asyncio.to_thread(statistics.document_scores), embedding)
     intent = QueryIntent.parse(query_text, today)
     calibration = calibration_for(embedder.name if vector.any() else NO_EMBEDDER)
+    means_user = vector.any() and not keeps_names and index.remembers_user
+    topic = calibration.asked_topic(vector) if means_user else None
     return AnalyzedQuery(
         term_weights=weights,
         vector=vector,
@@ -97,7 +100,8 @@ async def analyze_query(
         unknown_names=unknown_names,
         verbatim_parts=verbatim,
         row_count=statistics.largest_row_count,
-        asked_kind=calibration.asked_kind(vector) if vector.any() else None,
+        asked_kind=calibration.asked_kind(vector) if vector.any() and topic is None else None,
+        topic=topic,
     )
 
 

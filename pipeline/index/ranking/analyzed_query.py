@@ -10,6 +10,7 @@ from pipeline.index.ranking.array_operations import cosines
 from pipeline.index.ranking.bm25_scorer import Bm25Scorer, TermWeights
 from pipeline.index.ranking.calibration import Calibration
 from pipeline.index.ranking.learned.answer_kinds import AskedKind
+from pipeline.index.ranking.learned.life_topics import OWN_SHARE, AskedTopic
 from pipeline.index.ranking.learned.newer_statement import StatementPair, answers_instead
 from pipeline.index.ranking.query_intent import QueryIntent
 from pipeline.index.ranking.ranking_parameters import (
@@ -30,6 +31,14 @@ from pipeline.rows import ChunkColumns, MemoryColumns, PackedVectors, Vector
 
 
 @dataclass(frozen=True, slots=True)
+class _Meant:
+    """A direction that vectors are compared with, and the product with it that counts neither for nor against a row."""
+
+    direction: Vector
+    floor: float
+
+
+@dataclass(frozen=True, slots=True)
 class AnalyzedQuery:
     """Terms, vector and parameters of a query for scoring; `document_scores`: BM25 of whole documents by ordinal."""
 
@@ -46,6 +55,8 @@ class AnalyzedQuery:
     row_count: int = 0
     """Number of the namespace's passages or memories, whichever are more."""
     asked_kind: AskedKind | None = None
+    topic: AskedTopic | None = None
+    """The topic that the query names, all of whose statements are meant."""
     unknown_names: tuple[str, ...] = ()
     """Folded names in the query that no row of the namespace has."""
     verbatim_parts: tuple[str, ...] = ()
@@ -87,10 +98,16 @@ class AnalyzedQuery:
     def vector_contribution(
         self, segment: Segment[ChunkColumns] | Segment[MemoryColumns], rows: NDArray[np.intp] | None = None
     ) -> NDArray[np.float32]:
-        """Weighted cosines of rows (None: all) without the common part, above the query's floor."""
-        vectors = segment.columns.vectors
-        products = cosines(vectors, self.direction, rows)
-        return self._weigh_products(segment, products, rows)
+        """Weighted cosines of rows (None: all) without the common part, above the query's floor; and their topic."""
+        meant = self._meant
+        return self._weigh_products(segment, cosines(segment.columns.vectors, meant.direction, rows), meant, rows)
+
+    def topic_contribution(
+        self, topic: AskedTopic, segment: Segment[ChunkColumns] | Segment[MemoryColumns], rows: NDArray[np.intp]
+    ) -> NDArray[np.float32]:
+        """The part of `vector_contribution` by which rows tell the topic that the query names."""
+        told = self._told_topic(topic)
+        return self._weigh_products(segment, cosines(segment.columns.vectors, told.direction, rows), told, rows)
 
     def max_similarity_by_kind(
         self, kind: AskedKind, segment: Segment[ChunkColumns] | Segment[MemoryColumns], rows: NDArray[np.intp]
@@ -126,7 +143,8 @@ class AnalyzedQuery:
         self, segment: Segment[ChunkColumns] | Segment[MemoryColumns], codes: SignBitCodes
     ) -> NDArray[np.float32]:
         """Estimate `vector_contribution` of every row: good for preselecting thousands, not as a score."""
-        return self._weigh_products(segment, codes.approximate_cosines(self.direction), None)
+        meant = self._meant
+        return self._weigh_products(segment, codes.approximate_cosines(meant.direction), meant, None)
 
     def row_cosine(self, vector: Vector) -> float:
         """The cosine of a row's vector with the query, without the common part."""
@@ -136,14 +154,26 @@ class AnalyzedQuery:
         length = float(common.lengths(vector[None])[0])
         return float((vector - common.document_mean) @ self.direction) / length
 
+    @property
+    def _meant(self) -> "_Meant":
+        if self.topic is None:
+            return _Meant(self.direction, self.cosine_floor)
+        told = self._told_topic(self.topic)
+        return _Meant(OWN_SHARE * self.direction + told.direction, OWN_SHARE * self.cosine_floor + told.floor)
+
+    def _told_topic(self, topic: AskedTopic) -> "_Meant":
+        weight = self.calibration.vector_weight
+        return _Meant(topic.weights / np.float32(weight), -topic.constant / weight)
+
     def _weigh_products(
         self,
         segment: Segment[ChunkColumns] | Segment[MemoryColumns],
         products: NDArray[np.float32],
+        meant: "_Meant",
         rows: NDArray[np.intp] | None,
     ) -> NDArray[np.float32]:
-        products = self._without_common_part(segment, products, self.direction, rows)
-        contribution: NDArray[np.float32] = self.calibration.vector_weight * (products - np.float32(self.cosine_floor))
+        products = self._without_common_part(segment, products, meant.direction, rows)
+        contribution: NDArray[np.float32] = self.calibration.vector_weight * (products - np.float32(meant.floor))
         return contribution
 
     def _without_common_part(

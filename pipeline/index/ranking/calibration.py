@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.index.ranking.learned.answer_bias import AnswerBias
 from pipeline.index.ranking.learned.answer_kinds import AnswerKinds, AskedKind
+from pipeline.index.ranking.learned.life_topics import AskedTopic, LifeTopics
 from pipeline.index.ranking.learned.statement_meanings import StatementMeanings
 from pipeline.index.ranking.learned.told_changes import ToldChanges
 from pipeline.index.segments.common_part import E5_FILE, E5_WITH_ENCODER_FILE, CommonPart, read_common_part
@@ -40,6 +41,7 @@ class Calibration:
     """Taken out of both sides before their cosine; None for the plain cosine."""
     answer_bias: AnswerBias | None = None
     answer_kinds: AnswerKinds | None = None
+    life_topics: LifeTopics | None = None
     told_changes: ToldChanges | None = None
     statement_meanings: StatementMeanings | None = None
 
@@ -67,6 +69,12 @@ class Calibration:
         if self.common_part is None or self.answer_kinds is None:
             return None
         return self.answer_kinds.asked_for(self.common_part.query_direction(vector))
+
+    def asked_topic(self, vector: Vector) -> AskedTopic | None:
+        """The topic of somebody's life that a query names; None where it asks for one thing."""
+        if self.common_part is None or self.life_topics is None:
+            return None
+        return self.life_topics.named_by(self.common_part.query_direction(vector))
 
     def query_floor(self, vector: Vector, row_count: int) -> float:
         """Return the cosine up to which vectors are not evidence, which depends on the kind of question as well."""
@@ -143,6 +151,7 @@ def _learned_calibration(embedder_name: str) -> Calibration:
         common_part=read_common_part(common_part),
         answer_bias=AnswerBias(*read("answer_bias")),
         answer_kinds=AnswerKinds.from_rows(read("answer_kinds")),
+        life_topics=LifeTopics(*read("life_topics")),
         told_changes=ToldChanges(changes[:-1], float(changes[-1])),
         statement_meanings=StatementMeanings(*read("statement_meanings")),
     )

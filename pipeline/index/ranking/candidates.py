@@ -194,6 +194,9 @@ def first_stage_contributions(
     }
     if query.vectors_comparable(segment.columns.vectors):
         contributions["vector"] = query.vector_contribution(segment, rows)
+        if query.topic is not None:
+            contributions["topic"] = query.topic_contribution(query.topic, segment, rows)
+            contributions["vector"] = contributions["vector"] - contributions["topic"]
     return contributions
 
 

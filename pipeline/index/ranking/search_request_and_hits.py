@@ -17,6 +17,7 @@ ScoreFactor = Literal[
     "bm25",
     "documentBm25",
     "vector",
+    "topic",
     "neighbor",
     "speaker",
     "time",

@@ -15,7 +15,7 @@ from pipeline.errors import OutageError
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.ranking_parameters import FEW_ROWS_EVIDENCE
-from pipeline.index.ranking.search_request_and_hits import SearchRequest
+from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
 from pipeline.models.e5.e5_embedder import E5Embedder
 from pipeline.models.e5_with_encoder_embedder import E5WithEncoderEmbedder
 from pipeline.ports import Embedder
@@ -488,3 +488,46 @@ async def test_a_code_or_name_of_one_text_finds_it_first(
     model: E5Embedder, frame: str, looked_for: str, answer: int
 ) -> None:
     assert (await _found(model, frame.format(looked_for), COPIED))[:1] == [COPIED[answer]]
+
+
+LIFE = (
+    "My sister Ana lives in Porto.",
+    "I'm allergic to peanuts.",
+    "Mark and I got married in 2016.",
+    "I play the cello in an orchestra.",
+    "My mother moved into a nursing home.",
+    "The parcel arrives on Thursday.",
+)
+
+
+async def _search(index: NamespaceIndex, model: Embedder, question: str) -> list[Hit]:
+    return await index.search(await analyze_query(index, model, question), SearchRequest(explain=True))
+
+
+@pytest.mark.parametrize("question", ["user's family", "Familie", "ma famille", "what do you know about my family?"])
+async def test_a_question_that_names_a_topic_finds_all_that_tells_of_it(model: E5Embedder, question: str) -> None:
+    hits = await _search(await remembered(LIFE, 0, model), model, question)
+    assert {hit.document.id for hit in hits} == {"0", "2", "4"}
+
+
+async def test_an_explanation_says_what_the_topic_adds(model: E5Embedder) -> None:
+    hits = await _search(await remembered(LIFE, 0, model), model, "user's family")
+    assert hits
+    for hit in hits:
+        assert hit.explanation is not None
+        assert hit.explanation["topic"] > 0.0
+        assert sum(hit.explanation.values()) == pytest.approx(hit.raw_score, abs=1e-3)
+
+
+@pytest.mark.parametrize("question", ["my sister's birthday", "What is my dog called?", "work email"])
+async def test_a_question_for_one_thing_names_no_topic(model: E5Embedder, question: str) -> None:
+    assert (await analyze_query(await remembered(LIFE, 0, model), model, question)).topic is None
+
+
+async def test_where_nothing_tells_of_the_user_a_heading_names_no_topic(model: E5Embedder) -> None:
+    assert (await analyze_query(await build_text_index(LIFE, model), model, "Family")).topic is None
+
+
+async def test_a_description_of_what_to_forget_names_no_topic(model: E5Embedder) -> None:
+    index = await remembered(LIFE, 0, model)
+    assert (await analyze_query(index, model, "user's family", keeps_names=True)).topic is None
