@@ -8,9 +8,10 @@ from datetime import date
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.errors import RetryableError
-from pipeline.index.asker_name import asked_by_name, asked_of_speakers
+from pipeline.index.asker_name import AskedByName, asked_by_name, asked_of_speakers
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.question_frame import without_frame
 from pipeline.index.question_perspective import asked_about_user
@@ -63,12 +64,9 @@ async def analyze_query(
     looked_for = without_frame(query_text)
     forms = query_term_forms(looked_for)[:MAX_QUERY_TERMS]
     statistics = await index.collect_statistics(dict.fromkeys(term for group in forms for term in group))
-    verbatim = verbatim_parts(looked_for, len(forms))
     corrections = await _spelling_corrections(index, looked_for, forms, statistics)
     unknown_names = () if corrections else tuple(_unknown_names(query_text, statistics.row_frequencies, namespace))
-    asked = asked_by_name(query_text, index.introduced_names(statistics.row_frequencies))
-    if asked is None and index.remembers_user:
-        asked = asked_about_user(query_text, reads_pronouns=not keeps_names)
+    asked = _asked_by_user(index, query_text, statistics, reads_pronouns=not keeps_names)
     statistics.choose_forms(forms, corrections)
     if asked is not None:
         query_text = asked.text
@@ -80,14 +78,10 @@ async def analyze_query(
     embedding: Awaitable[Vector] = embedder.embed_query(meant, weights.word_weight)
     if words_suffice:
         embedding = _embedding_or_zeros(embedding, embedder.dimensions, embedder_deadline or new_embedder_deadline())
-    if index.fits_inline_search:
-        documents, vector = statistics.document_scores(), await embedding
-    else:
-        documents, vector = await asyncio.gather(asyncio.to_thread(statistics.document_scores), embedding)
-    intent = QueryIntent.parse(query_text, today)
+    documents, vector = await _document_scores_and(embedding, index, statistics)
     calibration = calibration_for(embedder.name if vector.any() else NO_EMBEDDER)
-    means_user = vector.any() and not keeps_names and index.remembers_user
-    topic = calibration.asked_topic(vector) if means_user else None
+    topic = None if keeps_names or not index.remembers_user else calibration.asked_topic(vector)
+    intent = QueryIntent.parse(query_text, today)
     return AnalyzedQuery(
         term_weights=weights,
         vector=vector,
@@ -98,11 +92,30 @@ async def analyze_query(
         document_scores=MULTI_ANSWER_DOCUMENT_FACTOR * documents if intent.asks_for_several else documents,
         intent=intent,
         unknown_names=unknown_names,
-        verbatim_parts=verbatim,
+        verbatim_parts=verbatim_parts(looked_for, len(forms)),
         row_count=statistics.largest_row_count,
-        asked_kind=calibration.asked_kind(vector) if vector.any() and topic is None else None,
+        asked_kind=calibration.asked_kind(vector) if topic is None else None,
         topic=topic,
     )
+
+
+def _asked_by_user(
+    index: NamespaceIndex, query_text: str, statistics: CollectionStatistics, *, reads_pronouns: bool
+) -> AskedByName | None:
+    """Return a query that names the user as they would ask it themselves; None where it names nobody known as such."""
+    asked = asked_by_name(query_text, index.introduced_names(statistics.row_frequencies))
+    if asked is None and index.remembers_user:
+        asked = asked_about_user(query_text, reads_pronouns=reads_pronouns)
+    return asked
+
+
+async def _document_scores_and(
+    embedding: Awaitable[Vector], index: NamespaceIndex, statistics: CollectionStatistics
+) -> tuple[NDArray[np.float32], Vector]:
+    """Return the scores of documents and the query's vector; side by side where the namespace is large."""
+    if index.fits_inline_search:
+        return statistics.document_scores(), await embedding
+    return await asyncio.gather(asyncio.to_thread(statistics.document_scores), embedding)
 
 
 def _unknown_names(query_text: str, row_frequencies: Mapping[int, int], namespace: str) -> Iterator[str]:
