@@ -5,15 +5,14 @@ Writes `e5_answer_bias.npy` and `e5_with_encoder_answer_bias.npy` in `pipeline/i
 a bar, theirs below it, and below its own. No collection that `bench.ranking` measures is read.
 """
 
-import asyncio
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.datasets.answered import answered_statements, other_questions
+from bench.learned_files import common_part_of, learn_files
 from pipeline.index.ranking.calibration import Calibration, calibration_for, learned_file
-from pipeline.models import open_embedder
 from pipeline.ports import Embedder
 
 _STEPS = 400
@@ -41,12 +40,7 @@ class Examples:
 
 def main() -> None:
     """Write the files."""
-    asyncio.run(_write())
-
-
-async def _write() -> None:
-    await _learn_file(open_embedder("e5"))
-    await _learn_file(open_embedder("e5-encoder"))
+    learn_files(_learn_file)
 
 
 async def _learn_file(embedder: Embedder) -> None:
@@ -58,9 +52,7 @@ async def _learn_file(embedder: Embedder) -> None:
 
 
 async def _embed(embedder: Embedder, calibration: Calibration) -> Examples:
-    common, pairs = calibration.common_part, answered_statements()
-    if common is None:
-        raise ValueError(f"{embedder.name} has no common part")
+    common, pairs = common_part_of(embedder), answered_statements()
     asked = [(question, at) for at, (_, questions) in enumerate(pairs) for question in questions]
     asked += [(question, -1) for question in other_questions()]
     vectors = [await embedder.embed_query(question) for question, _ in asked]

@@ -6,7 +6,6 @@ People say several things at once, so it learns from as many texts of two or thr
 tells each of their kinds. And it learns from the memories of single statements, which begin otherwise ("User: …").
 """
 
-import asyncio
 import random
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -15,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.datasets.answer_kinds import answer_kinds
+from bench.learned_files import common_part_of, learn_files
 from bench.logistic_regression import fit_logistic
-from pipeline.index.ranking.calibration import calibration_for, learned_file
+from pipeline.index.ranking.calibration import learned_file
 from pipeline.memory.formation.rule_based_extraction import extract_facts
-from pipeline.models import open_embedder
 from pipeline.ports import Embedder
 from pipeline.text.analyzer import detect_language, words
 
@@ -30,18 +29,11 @@ Matrix = NDArray[np.float32]
 
 def main() -> None:
     """Write the files."""
-    asyncio.run(_write())
-
-
-async def _write() -> None:
-    await _learn_file(open_embedder("e5"))
-    await _learn_file(open_embedder("e5-encoder"))
+    learn_files(_learn_file)
 
 
 async def _learn_file(embedder: Embedder) -> None:
-    common, kinds = calibration_for(embedder.name).common_part, answer_kinds()
-    if common is None:
-        raise ValueError(f"{embedder.name} has no common part")
+    common, kinds = common_part_of(embedder), answer_kinds()
     questions = [
         np.stack([common.query_direction(await embedder.embed_query(text)) for text in texts]) for texts, _ in kinds
     ]

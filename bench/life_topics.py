@@ -5,7 +5,6 @@ Writes `e5_life_topics.npy` and `e5_with_encoder_life_topics.npy` in `pipeline/i
 of the open halves of other sets.
 """
 
-import asyncio
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,11 +19,11 @@ from bench.datasets.near_questions import PARTS as NEAR_PARTS
 from bench.datasets.near_questions import near_questions
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, paraphrases
 from bench.datasets.worlds import PARTS, worlds
+from bench.learned_files import common_part_of, learn_files
 from pipeline.index.question_perspective import asked_about_user
-from pipeline.index.ranking.calibration import calibration_for, learned_file
+from pipeline.index.ranking.calibration import learned_file
 from pipeline.index.ranking.learned.life_topics import TOPICS
 from pipeline.memory.formation.rule_based_extraction import extract_facts
-from pipeline.models import open_embedder
 from pipeline.ports import Embedder
 
 _QUESTION_RIDGE, _STATEMENT_RIDGE = 0.3, 3.0
@@ -32,18 +31,11 @@ _QUESTION_RIDGE, _STATEMENT_RIDGE = 0.3, 3.0
 
 def main() -> None:
     """Write the files."""
-    asyncio.run(_write())
-
-
-async def _write() -> None:
-    await _learn_file(open_embedder("e5"))
-    await _learn_file(open_embedder("e5-encoder"))
+    learn_files(_learn_file)
 
 
 async def _learn_file(embedder: Embedder) -> None:
-    common = calibration_for(embedder.name).common_part
-    if common is None:
-        raise ValueError(f"{embedder.name} has no common part")
+    common = common_part_of(embedder)
     asked = [(_as_asked(text), _numbers(topics)) for text, topics in topic_questions()]
     of_topics = {text for text, _ in asked}
     asked += [(text, set()) for text in dict.fromkeys(map(_as_asked, _specific_questions())) if text not in of_topics]

@@ -21,6 +21,7 @@ from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, paraphrases
 from bench.datasets.successions import successions
 from bench.datasets.worlds import PARTS as WORLDS
 from bench.datasets.worlds import worlds
+from bench.learned_files import common_part_of
 from bench.logistic_regression import fit_logistic
 from pipeline.index.ranking.calibration import calibration_for, learned_file
 from pipeline.index.ranking.learned.newer_statement import (
@@ -119,9 +120,7 @@ async def _examples() -> list[Example]:
 
 async def _changes_of(namespaces: Sequence[Namespace], embedder: Embedder) -> dict[str, ToldChanges]:
     """Write what tells of changes, and return what is learned without each source: examples are judged by that."""
-    common = calibration_for(embedder.name).common_part
-    if common is None:
-        raise ValueError(f"{embedder.name} has no common part")
+    common = common_part_of(embedder)
     replacing = {asked.right for namespace in namespaces for asked in namespace.asked if asked.replaced}
     sources = {text: namespace.source for namespace in namespaces for text in namespace.statements}
     directions = common.directions_of(np.stack(await embedder.embed_documents(list(sources))))

@@ -22,11 +22,12 @@ from bench.datasets.messy_pairs import PairSet, messy_pairs
 from bench.datasets.mixed_facts import mixed_facts
 from bench.datasets.near_questions import near_questions
 from bench.datasets.successions import Succession, successions
+from bench.learned_files import common_part_of
 from bench.logistic_regression import fit_logistic
 from bench.newer_statement import Asked, Namespace, namespaces
 from bench.ranking import KeptVectors, remembered
 from pipeline.index.query_analysis import analyze_query
-from pipeline.index.ranking.calibration import calibration_for, learned_file
+from pipeline.index.ranking.calibration import learned_file
 from pipeline.index.ranking.learned.newer_statement import StatementPair, objections, plain_marks
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
 from pipeline.models import open_embedder
@@ -124,9 +125,7 @@ async def _examples(embedder: KeptVectors) -> tuple[list[Example], dict[str, dic
     """Return the examples of an embedder, and by its name the direction of each text."""
     examples = await compared_pairs(_namespaces(), embedder)
     texts = list(dict.fromkeys(text for each in examples for text in (each.pair.older, each.pair.newer)))
-    common = calibration_for(embedder.name).common_part
-    if common is None:
-        raise ValueError(f"{embedder.name} has no common part")
+    common = common_part_of(embedder)
     directions = common.directions_of(np.stack(await embedder.embed_documents(texts))).astype(np.float64)
     return examples, {embedder.name: dict(zip(texts, directions, strict=True))}
 
