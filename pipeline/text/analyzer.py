@@ -133,9 +133,10 @@ def spelling_forms(text: str, unknown_terms: Collection[int]) -> dict[int, "arra
     for word in found:
         own = term_hashes(word, language)
         if len(own) == 1 and own[0] in unknown_terms and word.isascii() and word.isalpha():
-            # Not by the cache of terms, which these words, made up by the hundred, would fill.
-            likely = chain.from_iterable(_word_terms(like, language) for like in _misspellings(word))
-            forms[own[0]] = array("I", map(term_hash, likely))
+            # Not by the cache of terms, which these words, made up by the hundred, would fill; stemmed in one call.
+            likely = [like[:_MAX_WORD_CHARS] for like in _misspellings(word) if like not in _folded_stopwords(language)]
+            stems: list[str] = _stemmers().by_language[language].stemWords(likely)
+            forms[own[0]] = array("I", map(term_hash, stems))
     return forms
 
 
