@@ -155,13 +155,13 @@ class AnalyzedQuery:
         return float((vector - common.document_mean) @ self.direction) / length
 
     @property
-    def _meant(self) -> "_Meant":
+    def _meant(self) -> _Meant:
         if self.topic is None:
             return _Meant(self.direction, self.cosine_floor)
         told = self._told_topic(self.topic)
         return _Meant(OWN_SHARE * self.direction + told.direction, OWN_SHARE * self.cosine_floor + told.floor)
 
-    def _told_topic(self, topic: AskedTopic) -> "_Meant":
+    def _told_topic(self, topic: AskedTopic) -> _Meant:
         weight = self.calibration.vector_weight
         return _Meant(topic.weights / np.float32(weight), -topic.constant / weight)
 
@@ -169,7 +169,7 @@ class AnalyzedQuery:
         self,
         segment: Segment[ChunkColumns] | Segment[MemoryColumns],
         products: NDArray[np.float32],
-        meant: "_Meant",
+        meant: _Meant,
         rows: NDArray[np.intp] | None,
     ) -> NDArray[np.float32]:
         products = self._without_common_part(segment, products, meant.direction, rows)

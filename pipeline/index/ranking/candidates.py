@@ -134,6 +134,12 @@ class Candidates:
         view, row = self.locate(position)
         return view.segment.columns.texts[row]
 
+    def best_positions(self, limit: int) -> Positions:
+        """Positions of the best eligible rows, best first; of equal ones the earlier row."""
+        positions = np.argsort(-self.scores, kind="stable")
+        best: Positions = positions[self.is_eligible[positions]][:limit]
+        return best
+
     def top_positions(self, min_score: float, kinds: Collection[RowKind], limit: int) -> Positions:
         """Positions of the best eligible rows of these kinds, and of all that tie with the last of them."""
         kind_fits = np.array([kind in kinds for kind in ("memory", "chunk")])[self.is_chunk.astype(np.intp)]

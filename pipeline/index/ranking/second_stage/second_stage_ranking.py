@@ -106,8 +106,7 @@ def _relate_memories_and_chunks(
 
 def _rescore_best(candidates: Candidates, limit: int, rescore: Rescore) -> Candidates:
     """Order the best by further features, which make no answer of what is none: the first keeps its score."""
-    positions = np.argsort(-candidates.scores, kind="stable")
-    best = positions[candidates.is_eligible[positions]][:limit]
+    best = candidates.best_positions(limit)
     gains = rescore([candidates.text(at) for at in best.tolist()])
     if not gains:
         return candidates

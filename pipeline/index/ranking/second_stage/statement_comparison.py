@@ -65,13 +65,12 @@ def compare_best_statements(
     query: AnalyzedQuery, candidates: Candidates, aligned: MemoryChunkAlignment, documents: DocumentStore
 ) -> StatementComparison | None:
     """Compare the statements among the best candidates; None where there are fewer than two."""
-    positions = np.argsort(-candidates.scores, kind="stable")
-    best = positions[candidates.is_eligible[positions]][:NEWER_CANDIDATES].tolist()
     calibration = query.calibration
     if calibration.common_part is None or calibration.told_changes is None or calibration.answer_kinds is None:
         return None
     if calibration.statement_meanings is None:
         return None
+    best = candidates.best_positions(NEWER_CANDIDATES).tolist()
     said = _facts_of_conversations(query, candidates, aligned, best)
     statements = [
         statement

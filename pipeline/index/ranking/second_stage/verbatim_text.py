@@ -5,9 +5,9 @@ import re
 import numpy as np
 
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
-from pipeline.index.ranking.array_operations import kth_largest
 from pipeline.index.ranking.candidates import Candidates
 from pipeline.index.ranking.ranking_parameters import MIN_ANSWER_SIMILARITY
+from pipeline.index.ranking.search_request_and_hits import ALL_KINDS
 from pipeline.text.analyzer import words
 
 _MIN_WORDS = 4
@@ -42,12 +42,10 @@ def put_verbatim_first(query: AnalyzedQuery, candidates: Candidates) -> Candidat
 
     They keep their order.
     """
-    best = np.flatnonzero(candidates.is_eligible)
-    if not query.verbatim_parts or not len(best):
+    if not query.verbatim_parts:
         return candidates
-    if len(best) > _COMPARED:
-        best = best[candidates.scores[best] >= kth_largest(candidates.scores[best], _COMPARED)]
-    has_all = np.array([_has_all(candidates.text(at), query.verbatim_parts) for at in best.tolist()])
+    best = candidates.top_positions(-np.inf, ALL_KINDS, _COMPARED)
+    has_all = np.array([_has_all(candidates.text(at), query.verbatim_parts) for at in best.tolist()], np.bool_)
     having, others = best[has_all], best[~has_all]
     if not len(having):
         return candidates
