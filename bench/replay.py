@@ -41,6 +41,7 @@ def main() -> None:
 
 async def _measure(server: Server, documents: int) -> None:
     sizes = Sizes(ingested=documents)
+    await wait_for_idle_cpu(server.pid)  # the models are loaded after the first answer
     before = cpu_seconds(server.pid)
     ingest = (await LoadBenchmark(server, TextGenerator(), sizes).ingest())["ingest"]
     between = cpu_seconds(server.pid)

@@ -86,7 +86,7 @@ async def verify_log_covers_tables(bus: Log, store: Store) -> None:
     for table in tables:
         columns = [_ENTITY_KEY_COLUMNS[table.codec.table], "incarnation", "seq"]
         snapshot, stored = await table.scan(None, f"seq >= {lowest}", columns)
-        unflushed = table.codec.encode(table.unflushed_rows(snapshot, None)).select(columns)
+        unflushed = table.codec.encode(table.unflushed_rows(snapshot, None), columns)
         # Read after the rows: other processes go on writing to the log, and then to the tables.
         ends = await bus.end_offsets(topic)
         newest = pa.concat_tables([stored.select(columns), unflushed])

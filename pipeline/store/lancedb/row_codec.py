@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,17 @@ from pipeline.packed_vectors import pack, packed_bytes, unpack
 from pipeline.rows import PackedVectors, StringColumn, Terms, Vector
 
 Row = TypeVar("Row")
+RowIn_contra = TypeVar("RowIn_contra", contravariant=True)
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 TERM_LIST = pa.list_(pa.field("item", pa.uint32(), metadata={"lance-encoding:compression": "zstd"}))
 """A third smaller than without compression, as the rows of a table have most terms in common."""
+
+
+class RowEncoder(Protocol[RowIn_contra]):
+    """Encodes rows as Arrow: all columns, or those named, in that order."""
+
+    def __call__(self, rows: Sequence[RowIn_contra], names: Sequence[str] | None = None) -> pa.Table: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class RowCodec(Generic[Row]):
     entity_key_of: Callable[[Row], str]
     id_of: Callable[[Row], str]
     incarnation_of: Callable[[Row], str]
-    encode: Callable[[Sequence[Row]], pa.Table]
+    encode: RowEncoder[Row]
     decode: Callable[[pa.Table], list[Row]]
     size_bytes: Callable[[Row], int]
     sort_key: Callable[[Row], Any]

@@ -150,7 +150,7 @@ class ShardedTable(EntityTable[Row], ABC):
         earliest = pa.scalar(since, TIMESTAMP)
         where = in_incarnations(incarnations, f"created_at >= to_timestamp_micros({earliest.value})")
         snapshot, stored = await self.scan(incarnations, where, columns)
-        fresh = self.codec.encode(self.unflushed_rows(snapshot, incarnations)).select(columns)
+        fresh = self.codec.encode(self.unflushed_rows(snapshot, incarnations), columns)
         fresh = fresh.filter(pc.greater_equal(fresh.column("created_at"), earliest))
         table = pa.concat_tables([stored.select(columns), fresh])
         return _group_by_incarnation(table.column("incarnation"), to_numpy(table.column("created_at"), np.int64))

@@ -162,7 +162,7 @@ class ShardedDocumentTable(ShardedTable[DocumentRow]):
     async def columns(self, incarnations: Sequence[str]) -> DocumentColumns:
         """Read every document of these incarnations as columns, without texts."""
         snapshot, stored = await self.scan(incarnations, in_incarnations(incarnations), _SEARCH_COLUMNS)
-        fresh = self.codec.encode(self.unflushed_rows(snapshot, incarnations)).select(_SEARCH_COLUMNS)
+        fresh = self.codec.encode(self.unflushed_rows(snapshot, incarnations), _SEARCH_COLUMNS)
         return _to_columns(pa.concat_tables([stored, fresh]))
 
     async def matching_keys(

@@ -42,6 +42,10 @@ class Column:
     is_derived: bool = False
     """True if it follows from other columns, and no row holds it."""
 
+    @property
+    def field(self) -> pa.Field:
+        return pa.field(self.name, self.type, nullable=self.nullable)
+
     def values_of(self, rows: Sequence[Any]) -> Iterable[Any]:
         return map(self.get or attrgetter(self.name), rows)
 
@@ -97,16 +101,19 @@ class TableColumns(Generic[Row]):
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema([pa.field(column.name, column.type, nullable=column.nullable) for column in self.columns])
+        return pa.schema([column.field for column in self.columns])
 
-    def encode(self, rows: Sequence[Row]) -> pa.Table:
+    def encode(self, rows: Sequence[Row], names: Sequence[str] | None = None) -> pa.Table:
+        """Encode rows as Arrow: all columns, or those named, in that order."""
+        chosen = [column for column in self.columns if names is None or column.name in names]
         arrays: list[pa.Array] = []
-        for (data_type, is_plain), group in groupby(self.columns, lambda column: (column.type, not column.to_array)):
+        for (data_type, is_plain), group in groupby(chosen, lambda column: (column.type, not column.to_array)):
             if is_plain:
                 arrays += typed_arrays(data_type, (column.values_of(rows) for column in group))
             else:
                 arrays += [column.to_array(list(column.values_of(rows))) for column in group if column.to_array]
-        return pa.table(arrays, schema=self.schema)
+        table = pa.table(arrays, schema=pa.schema([column.field for column in chosen]))
+        return table if names is None else table.select(names)
 
     def decode(self, table: pa.Table) -> list[Row]:
         """Decode Arrow to rows; columns that were not read get their defaults."""

@@ -54,7 +54,7 @@ async def read_page(
     }
     candidates = query.filter_table(stored).select([*sort_columns, ROW_ID_COLUMN, SHARD_COLUMN])
     if fresh:
-        unflushed = codec.encode(list(fresh.values())).select(sort_columns)
+        unflushed = codec.encode(list(fresh.values()), sort_columns)
         candidates = pa.concat_tables([candidates, unflushed], promote_options="default")
     page_rows = _select_page(candidates, codec.id_column, sort, descending=descending, offset=offset, limit=limit)
     page_ids: list[str] = page_rows.column(codec.id_column).to_pylist()
@@ -78,7 +78,7 @@ async def _read_rows(table: ShardedTable[Row], query: PageQuery[Row], page_rows:
     cached = table.cached_rows(ids) if codec.has_single_rows else {}
     cached_rows = [row for rows in cached.values() for row in rows]
     if cached_rows and query.columns is not None:
-        cached_rows = codec.decode(codec.encode(cached_rows).select(list(query.columns)))
+        cached_rows = codec.decode(codec.encode(cached_rows, query.columns))
     rows = {codec.id_of(row): row for row in cached_rows}
     missing_ids = [row_id for row_id in ids if row_id not in cached]
     if not missing_ids:
