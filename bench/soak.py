@@ -33,7 +33,7 @@ NAMESPACES: Final = 16
 DOCUMENTS_KEPT_PER_CLIENT: Final = 5
 """Documents of a client at any time."""
 SAMPLES: Final = 24
-ROWS: Final = 8
+ROWS: Final = 4
 RETRY_LATER_STATUSES: Final = frozenset({429, 503})
 """Declared, with a time to come back."""
 KINDS: Final = (("search", 50), ("filter", 15), ("profile", 8), ("read", 8), ("list", 3), ("write", 16))

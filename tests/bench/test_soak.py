@@ -61,7 +61,7 @@ def test_the_table_has_the_run_over_time_and_each_kind_of_request() -> None:
     seen.record("search", 0.004)
     shown = table(Plan(80.0, 64, 64.0), samples([400_000_000] * 8), seen)
     assert "64 clients" in shown
-    assert "| 80 s | 1 | 10.0 ms | 10.0 ms | 10.0 ms | 400 MB | 50 | 100 | 0 MB |" in shown
+    assert "| 80 s | 2 | 10.0 ms | 10.0 ms | 10.0 ms | 400 MB | 50 | 100 | 0 MB |" in shown
     assert "| search | 1 | 4.0 ms | 4.0 ms | 0 |" in shown
     assert "20.0 ms of processor time each" in shown
 
