@@ -1,17 +1,13 @@
 """A block of keys: a seed, or, once a key of it was destroyed, the list of its other keys; and its wrapping."""
 
 import hmac
-import os
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 from pipeline.bus.sealing.key_file import KEY_BYTES, SealingKeyError
 from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS
+from pipeline.sealed_value import open_sealed, seal
 
-_NONCE_BYTES = 12
 _DESTROYED = bytes(KEY_BYTES)
 
 
@@ -60,7 +56,7 @@ class KeyWrapping:
     """Wraps blocks under the first of the operator's keys, and unwraps them with any."""
 
     def __init__(self, wrapping_keys: Sequence[bytes]) -> None:
-        self._wrapping = {_key_name(key): AESGCM(key) for key in wrapping_keys}
+        self._wrapping = {_key_name(key): key for key in wrapping_keys}
         self.current = _key_name(wrapping_keys[0])
         """Name of the key that wraps."""
 
@@ -75,18 +71,18 @@ class KeyWrapping:
 
     def wrap(self, block: str, keys: bytes) -> bytes:
         """Wrap a block under the current key."""
-        nonce = os.urandom(_NONCE_BYTES)
-        return nonce + self._wrapping[self.current].encrypt(nonce, keys, block.encode())
+        return seal(self._wrapping[self.current], keys, block.encode())
 
     def unwrap(self, block: str, name: str, wrapped: bytes) -> bytes:
         """Unwrap a block that the key of this name wrapped; SealingKeyError."""
-        try:
-            return self._wrapping[name].decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], block.encode())
-        except (KeyError, InvalidTag) as error:
+        key = self._wrapping.get(name)
+        keys = None if key is None else open_sealed(key, wrapped, block.encode())
+        if keys is None:
             raise SealingKeyError(
                 "The keys of the log are wrapped by a key that is not in the sealing key file. Put its line back,"
                 " below the new one: see RECOLLECT_SEALING_KEY_FILE."
-            ) from error
+            )
+        return keys
 
 
 def _key_name(key: bytes) -> str:

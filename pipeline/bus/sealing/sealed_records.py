@@ -1,4 +1,4 @@
-"""Rules: which records are sealed, and which key sealed one. Imports no cryptography."""
+"""Rules: which records are sealed, and which key sealed one."""
 
 from collections.abc import Iterable, Mapping
 

@@ -8,9 +8,6 @@ from functools import partial
 from threading import Lock
 from time import monotonic
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 from pipeline.bus.records import (
     SEALED_HEADER,
     DeserializationError,
@@ -32,6 +29,7 @@ from pipeline.bus.sealing.sealed_records import (
     parse_key_label,
 )
 from pipeline.errors import OutageError
+from pipeline.sealed_value import decrypt, encrypt
 
 _NONCE = bytes(12)
 """The same for all: a key seals one record only."""
@@ -190,7 +188,7 @@ class Sealer:
 
     def _seal(self, entry: ProducerRecord, days: int | None) -> ProducerRecord:
         name, key = self._next_key(days)
-        sealed = AESGCM(key).encrypt(_NONCE, _pack(entry.value), entry.key)
+        sealed = encrypt(key, _NONCE, _pack(entry.value), entry.key)
         return ProducerRecord(entry.key, sealed, {**entry.headers, SEALED_HEADER: name})
 
     def _next_key(self, days: int | None) -> tuple[str, bytes]:
@@ -213,9 +211,9 @@ def _open(keys: FoundKeys, record: RawRecord | ProducerRecord) -> bytes:
     if key is None:
         raise ErasedRecordError("the record was erased")
     try:
-        value = AESGCM(key).decrypt(_NONCE, record.value, record.key)
+        value = decrypt(key, _NONCE, record.value, record.key)
         return zlib.decompress(value[1:]) if value[:1] == b"z" else value[1:]
-    except (InvalidTag, ValueError, zlib.error) as error:
+    except (ValueError, zlib.error) as error:
         raise DeserializationError("the sealed value is damaged, or belongs to another key") from error
 
 

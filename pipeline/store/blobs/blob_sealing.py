@@ -1,20 +1,18 @@
-"""Rules: under which key a blob is sealed, and what opens one. Imports no cryptography before a blob is sealed."""
+"""Sealed blobs: a line that names the key, then the parts, sealed with AES-GCM under that key in order."""
 
 import re
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
 
 from pipeline.errors import RejectedError
 from pipeline.ports import ContentKeys
-
-if TYPE_CHECKING:
-    from pipeline.store.blobs.sealed_blob import BlobOpener
+from pipeline.sealed_value import TAG_BYTES, DamagedValueError, decrypt, encrypt
 
 PART_BYTES = 256 * 1024
 """Bytes of a blob that are in memory at once while it is streamed."""
 MARK = b"recollect-sealed-1 "
 HEADER = re.compile(re.escape(MARK) + rb"([0-9a-f]{16}/[0-9]{1,4})\n")
 MAX_HEADER_BYTES = len(MARK) + 16 + 1 + 4 + 1
+_SEALED_PART_BYTES = PART_BYTES + TAG_BYTES
 StoredParts = Callable[[], Iterable[bytes]]
 """Returns what is stored of a blob, in parts: each time from its beginning."""
 
@@ -44,8 +42,6 @@ class BlobSealing:
             if not self._keys.seals and not data.startswith(MARK):
                 return lambda: (data,)
             name, key = self._keys.new_key()
-        from pipeline.store.blobs.sealed_blob import seal_blob  # noqa: PLC0415 - imports the cryptography
-
         return lambda: seal_blob(name, key, digest, data)
 
     def opener(self, digest: str, head: bytes) -> "BlobOpener | None":
@@ -58,8 +54,6 @@ class BlobSealing:
             raise RejectedError(f"The key of blob {digest} is missing: restore the keys from their backup.")
         if (key := found[name]) is None:
             raise RejectedError(f"blob {digest} was erased: its key is destroyed")
-        from pipeline.store.blobs.sealed_blob import BlobOpener  # noqa: PLC0415 - imports the cryptography
-
         return BlobOpener(key, digest)
 
     def count_keys(self, heads: Iterable[bytes]) -> int:
@@ -71,6 +65,55 @@ class BlobSealing:
         """Destroy the keys of blobs that begin like these; return how many there still were."""
         names = _key_names(heads)
         return self._keys.destroy_keys(names) if self._keys is not None and names else 0
+
+
+def seal_blob(name: str, key: bytes, digest: str, data: bytes) -> Iterator[bytes]:
+    """Seal a blob in parts. The same key and bytes give the same parts, so nothing is compressed."""
+    yield MARK + name.encode() + b"\n"
+    view = memoryview(data)
+    for number, start in enumerate(range(0, len(data) or 1, PART_BYTES)):
+        nonce = _nonce(number, is_last=start + PART_BYTES >= len(data))
+        yield encrypt(key, nonce, view[start : start + PART_BYTES], digest.encode())
+
+
+class BlobOpener:
+    """Opens a sealed blob that is read in pieces of any size. RejectedError if it was changed or is not whole."""
+
+    def __init__(self, key: bytes, digest: str) -> None:
+        self._key = key
+        self._digest = digest
+        self._unopened = bytearray()
+        self._number = 0
+        self._is_begun = False
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """Take a piece, and return the parts that it completes."""
+        self._unopened += piece
+        if not self._is_begun:
+            header = HEADER.match(self._unopened)
+            del self._unopened[: header.end() if header else 0]
+            self._is_begun = True
+        while len(self._unopened) > _SEALED_PART_BYTES:  # what may be the last part waits for `end`
+            yield self._open(_SEALED_PART_BYTES, is_last=False)
+
+    def end(self) -> bytes:
+        """Return the last part."""
+        return self._open(len(self._unopened), is_last=True)
+
+    def _open(self, size: int, *, is_last: bool) -> bytes:
+        nonce = _nonce(self._number, is_last=is_last)
+        try:
+            part = decrypt(self._key, nonce, self._unopened[:size], self._digest.encode())
+        except DamagedValueError as error:
+            raise RejectedError(f"blob {self._digest} has changed: it can't be opened with its key") from error
+        del self._unopened[:size]
+        self._number += 1
+        return part
+
+
+def _nonce(number: int, *, is_last: bool) -> bytes:
+    """Differs for each part, and tells the last one, so that none can be left out."""
+    return number.to_bytes(11, "big") + bytes([is_last])
 
 
 def key_name(head: bytes) -> str | None:
