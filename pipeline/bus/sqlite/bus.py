@@ -5,22 +5,22 @@ import logging
 import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pipeline.bus.delivery import Delivery, RetryPolicy
 from pipeline.bus.observer import Observer
 from pipeline.bus.port import TopicPartition
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode, select_dead_letters
 from pipeline.bus.sealing.sealed_records import SEALED_TOPICS, stays_plain
+from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.sqlite.consumers import ConsumerPositions, StageConsumers
 from pipeline.bus.sqlite.directory_lock import DirectoryLock
 from pipeline.bus.sqlite.group_commit import GroupCommitWriter
-from pipeline.bus.sqlite.log_cleaner import RECORDS_PER_BATCH, LogCleaner
 from pipeline.bus.sqlite.log_database import CommitResult, GroupPartition, LogDatabase, LogTransaction, partition_of_key
-from pipeline.bus.sqlite.log_eraser import LogEraser
+from pipeline.bus.sqlite.log_eraser import RECORDS_PER_BATCH, LogEraser
 from pipeline.bus.sqlite.log_reader import LogReader
 from pipeline.bus.sqlite.recent_records import RecentRecords
 from pipeline.bus.sqlite.topic_feed import SqliteTopicFeed
@@ -28,13 +28,8 @@ from pipeline.bus.stage_consumers import apply_backlog
 from pipeline.bus.topic_follower import RecordHandler, TopicFollower, follow_topic
 from pipeline.ports import Clock, Position
 from pipeline.stage import Stage
-from schemas.base import Event
-from schemas.topics import Topic
+from schemas.topics import E, Topic
 
-if TYPE_CHECKING:
-    from pipeline.bus.sealing.sealer import Sealer
-
-E = TypeVar("E", bound=Event)
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
@@ -51,7 +46,7 @@ class SqliteBus:
         clock: Clock,
         retry_policy: RetryPolicy,
         observer: Observer | None,
-        sealer: "Sealer | None",
+        sealer: Sealer | None,
     ) -> None:
         self._lock = lock
         self._database = database
@@ -81,7 +76,7 @@ class SqliteBus:
         clock: Clock,
         retry_policy: RetryPolicy | None = None,
         observer: Observer | None = None,
-        sealer: "Sealer | None" = None,
+        sealer: Sealer | None = None,
     ) -> "SqliteBus":
         """Open the log in this directory, creating it if missing.
 
@@ -106,7 +101,7 @@ class SqliteBus:
         return f"embedded log in {self._database.path.parent}"
 
     @property
-    def content_keys(self) -> "Sealer | None":
+    def content_keys(self) -> Sealer | None:
         return self._sealer
 
     @property
@@ -234,15 +229,11 @@ class SqliteBus:
         async for record in self.read(topic, partition, start):
             yield record
 
-    def follow(
-        self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int] | None = None
-    ) -> AbstractAsyncContextManager[TopicFollower[E]]:
-        return self._follow(topic, handle, start or {})
-
     @asynccontextmanager
-    async def _follow(
-        self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int]
+    async def follow(
+        self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int] | None = None
     ) -> AsyncIterator[TopicFollower[E]]:
+        start = start or {}
         feed = SqliteTopicFeed(self._positions, self._fetch, topic.name, self.partitions, start)
         self._feeds.append(feed)
         self._database.followed_topics.add(topic.name)
@@ -291,9 +282,7 @@ class SqliteBus:
         return int(await self._writer.submit(move))
 
     async def maintain(self, topics: Sequence[Topic[Any]]) -> int:
-        destroy = self.erasable.destroy_keys_at
-        cleaner = LogCleaner(self._database, self._writer, self._positions, self._query, destroy)
-        return await cleaner.run(topics, self._now_ms())
+        return await self.erasable.clean(topics, self._now_ms())
 
     async def close(self) -> None:
         """Write queued records and positions and release the directory. Stop `run` first."""

@@ -5,6 +5,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from queue import Empty, SimpleQueue
 from sqlite3 import Error
 from time import monotonic
@@ -38,20 +39,13 @@ class _Job:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MaintenanceTask:
-    """An action to run between transactions."""
-
     action: Callable[[], object]
     done: asyncio.Future[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _PositionsPending:
-    """Wakes the thread: a position is waiting to be saved."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Stop:
-    """Last item of the queue."""
+class _Signal(Enum):
+    POSITION_PENDING = auto()
+    STOP = auto()
 
 
 class GroupCommitWriter:
@@ -64,7 +58,7 @@ class GroupCommitWriter:
         self._database = database
         self._on_commit = on_commit
         self._loop = asyncio.get_running_loop()
-        self._queue: SimpleQueue[_Job | _MaintenanceTask | _PositionsPending | _Stop] = SimpleQueue()
+        self._queue: SimpleQueue[_Job | _MaintenanceTask | _Signal] = SimpleQueue()
         self._pending: set[asyncio.Future[Any]] = set()
         self._positions: dict[GroupPartition, int] = {}
         self._lock = threading.Lock()
@@ -78,11 +72,11 @@ class GroupCommitWriter:
 
     def submit(self, work: TransactionWork) -> asyncio.Future[Any]:
         """Queue a job; its future resolves with the result once it is on disk. LogWriteError if it fails."""
-        return self._enqueue(lambda done: _Job(work, done))
+        return self._enqueue(_Job(work, self._loop.create_future()))
 
     def run_between_transactions(self, action: Callable[[], object]) -> asyncio.Future[Any]:
-        """Queue an action on the database to run outside transactions."""
-        return self._enqueue(lambda done: _MaintenanceTask(action, done))
+        """Queue an action on the database to run outside transactions; its future resolves with the result."""
+        return self._enqueue(_MaintenanceTask(action, self._loop.create_future()))
 
     def save_position(self, group_partition: GroupPartition, offset: int) -> None:
         """Save a position with the next transaction, at most POSITION_FLUSH_SECONDS later."""
@@ -90,22 +84,22 @@ class GroupCommitWriter:
             first = not self._positions
             self._positions[group_partition] = offset
         if first:
-            self._queue.put(_PositionsPending())
+            self._queue.put(_Signal.POSITION_PENDING)
 
     async def close(self) -> None:
         """Commit everything that was submitted and end the thread."""
         if self._thread.is_alive():
-            self._queue.put(_Stop())
+            self._queue.put(_Signal.STOP)
             await asyncio.to_thread(self._thread.join)
 
-    def _enqueue(self, make: Callable[[asyncio.Future[Any]], _Job | _MaintenanceTask]) -> asyncio.Future[Any]:
-        done: asyncio.Future[Any] = self._loop.create_future()
+    def _enqueue(self, item: _Job | _MaintenanceTask) -> asyncio.Future[Any]:
+        done = item.done
         if self._stopped:
             done.set_exception(LogClosedError("the log is closed"))
             return done
         self._pending.add(done)
         done.add_done_callback(self._pending.discard)
-        self._queue.put(make(done))
+        self._queue.put(item)
         return done
 
     def _run(self) -> None:
@@ -133,7 +127,7 @@ class GroupCommitWriter:
         try:
             item = self._queue.get(timeout=timeout)
             while True:
-                if isinstance(item, _Stop):
+                if item is _Signal.STOP:
                     return jobs, maintenance_tasks, True
                 if isinstance(item, _Job):
                     jobs.append(item)
@@ -184,11 +178,11 @@ class GroupCommitWriter:
 
     def _run_maintenance(self, task: _MaintenanceTask) -> None:
         try:
-            task.action()
+            result = task.action()
         except Error as error:
             self._loop.call_soon_threadsafe(_fail, task.done, LogWriteError(str(error)))
         else:
-            self._loop.call_soon_threadsafe(_resolve, task.done, None)
+            self._loop.call_soon_threadsafe(_resolve, task.done, result)
 
     def _checkpoint(self) -> None:
         try:

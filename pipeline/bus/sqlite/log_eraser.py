@@ -1,27 +1,29 @@
-"""Erasure of single records of the embedded log, so that their bytes leave the disk."""
+"""Erasure, retention and compaction of the embedded log, in small transactions."""
 
 import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pipeline.bus.port import TopicPartition
 from pipeline.bus.records import RawRecord
 from pipeline.bus.sealing.sealed_records import key_labels
+from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.sqlite.consumers import ConsumerPositions
 from pipeline.bus.sqlite.group_commit import GroupCommitWriter
-from pipeline.bus.sqlite.log_cleaner import RECORDS_PER_BATCH, VACUUM_PAGES
 from pipeline.bus.sqlite.log_database import LogDatabase
 from pipeline.bus.sqlite.log_reader import LogReader
-
-if TYPE_CHECKING:
-    from pipeline.bus.sealing.sealer import Sealer
+from schemas.topics import Topic
 
 KEYS_PER_READ = 4096
-_BUSY_SECONDS = 0.05
 RECORDS_PER_READ = 512
+RECORDS_PER_BATCH = 512
+"""Records per transaction."""
+VACUUM_PAGES = 1024
+"""Maximum number of pages returned to the file system at a time."""
+_BUSY_SECONDS = 0.05
 T = TypeVar("T")
 
 
@@ -31,13 +33,13 @@ class RunQuery(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LogEraser:
-    """`ErasableLog` in SQLite: records are removed."""
+    """`ErasableLog` in SQLite: records are removed, but for those that a known group has yet to read."""
 
     database: LogDatabase
     writer: GroupCommitWriter
     positions: ConsumerPositions
     query: RunQuery
-    sealer: "Sealer | None"
+    sealer: Sealer | None
     removes_plain_records = True
 
     async def read_keys(
@@ -95,22 +97,49 @@ class LogEraser:
     async def destroy_keys(self, records: Sequence[Mapping[str, str]]) -> int:
         return 0 if self.sealer is None else await self.sealer.destroy(key_labels(records))
 
-    async def destroy_keys_at(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> None:
-        """Destroy the keys of the records at these offsets."""
-        if self.sealer is not None:
-            await self.destroy_keys([record.headers async for record in self.read_records(topic_partition, offsets)])
-
     async def shrink(self) -> None:
         """Shrink as `ErasableLog.shrink`, in small steps between transactions."""
         while True:
-            if await self._shrink_step():
+            if await self.writer.run_between_transactions(lambda: self.database.shrink(VACUUM_PAGES)):
                 return
             await asyncio.sleep(_BUSY_SECONDS)  # a reader holds the write-ahead log, or pages are left
 
+    async def clean(self, topics: Sequence[Topic[Any]], now_ms: int) -> int:
+        """Remove expired and superseded records; `now_ms` in milliseconds since 1970. Return how many."""
+        removed = 0
+        for topic in topics:
+            for partition in range(self.database.partitions):
+                removed += await self._expire(topic, partition, now_ms)
+                removed += await self._compact(topic, partition)
+        if removed:
+            await self.writer.run_between_transactions(lambda: self.database.vacuum(VACUUM_PAGES))
+        return removed
+
+    async def _expire(self, topic: Topic[Any], partition: int, now_ms: int) -> int:
+        if topic.retention is None:
+            return 0
+        before = now_ms - round(topic.retention.total_seconds() * 1000)
+        until = self.positions.min_position((topic.name, partition))
+        removed = 0
+        while offsets := await self.query(
+            lambda reader: reader.expired_offsets(topic.name, partition, before, until, RECORDS_PER_BATCH)
+        ):
+            await self._remove_with_keys((topic.name, partition), offsets)
+            removed += len(offsets)
+        return removed
+
+    async def _compact(self, topic: Topic[Any], partition: int) -> int:
+        if not topic.compacted:
+            return 0
+        offsets = await self.query(lambda reader: reader.superseded_offsets(topic.name, partition))
+        for start in range(0, len(offsets), RECORDS_PER_BATCH):
+            await self._remove_with_keys((topic.name, partition), offsets[start : start + RECORDS_PER_BATCH])
+        return len(offsets)
+
+    async def _remove_with_keys(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> None:
+        if self.sealer is not None:
+            await self.destroy_keys([record.headers async for record in self.read_records(topic_partition, offsets)])
+        await self._remove(topic_partition, offsets)
+
     async def _remove(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> None:
         await self.writer.submit(lambda log: log.remove(*topic_partition, offsets))
-
-    async def _shrink_step(self) -> bool:
-        done: list[bool] = []
-        await self.writer.run_between_transactions(lambda: done.append(self.database.shrink(VACUUM_PAGES)))
-        return done[0]
