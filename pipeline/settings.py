@@ -162,9 +162,9 @@ class Settings(BaseSettings):
     """Command of a headless Chromium for pages that need JavaScript."""
     granola_url: str = "https://public-api.granola.ai"
     s3_sns_topics: str | None = None
+    """ARNs of SNS topics, separated by commas, whose bucket notifications start a sync run."""
     s3_role_buckets: str = ""
     """Buckets that connectors may read with the role of this service, separated by commas."""
-    """ARNs of SNS topics, separated by commas, whose bucket notifications start a sync run."""
 
     process_tuning: bool = True
     """Set allocator, garbage collector, threads and library options for the whole process."""

@@ -99,7 +99,7 @@ def topics(
     from pipeline.bus.bus_factory import prepare_topics
 
     try:
-        differences = asyncio.run(prepare_topics(settings, settings.kafka_bootstrap, create=not check))
+        differences = asyncio.run(prepare_topics(settings, create=not check))
     except (OutageError, OSError) as error:
         raise error_exit(str(error), ExitCode.UNREACHABLE) from error
     text = "\n".join(differences) or "The topics are as they should be."

@@ -13,8 +13,8 @@ from cryptography.fernet import Fernet
 from bench.chaos.embedding_endpoint import serve_endpoint
 from bench.service_process import Server
 from pipeline.bus.kafka.bus import KafkaBus
-from pipeline.bus.kafka.cluster import KafkaOptions
 from pipeline.bus.sqlite.log_reader import LogReader
+from pipeline.settings import Settings
 from schemas.events import DocumentSubmitted
 from schemas.topics import DOCUMENTS_SUBMITTED
 from tools.kafka_broker import LocalBroker, run_broker
@@ -117,7 +117,7 @@ def running_processes(folder: Path, bootstrap: str, broker_pid: int | None = Non
 
 @asynccontextmanager
 async def _kafka_log(bootstrap: str) -> AsyncIterator[ReadSubmissions]:
-    bus = await KafkaBus.open(KafkaOptions(bootstrap=bootstrap, partitions=PARTITIONS), clock=_Clock())
+    bus = await KafkaBus.open(Settings(kafka_bootstrap=bootstrap, log_partitions=PARTITIONS), clock=_Clock())
 
     async def read(starts: Mapping[int, int]) -> AsyncIterator[tuple[int, int, DocumentSubmitted]]:
         for partition in range(PARTITIONS):

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 
 from pipeline.bus.observer import Observer
 from pipeline.bus.port import Bus
+from pipeline.bus.sealing.key_file import KeyFile
+from pipeline.bus.sealing.key_table import KeyTable
 from pipeline.bus.sealing.sealed_records import WRAPPING_NAME
+from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.sqlite.bus import SqliteBus
 from pipeline.bus.sqlite.log_database import partition_of_key, read_end_offsets
 from pipeline.errors import OutageError
@@ -20,11 +23,6 @@ from schemas.ids import partition
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
-
-    from pipeline.bus.kafka.cluster import KafkaOptions
-    from pipeline.bus.sealing.key_file import KeyFile
-    from pipeline.bus.sealing.key_table import KeyTable
-    from pipeline.bus.sealing.sealer import Sealer
 
 
 async def open_bus(
@@ -51,21 +49,18 @@ async def open_bus(
     from pipeline.bus.kafka.bus import KafkaBus
     from pipeline.runtime.span_exporter import open_tracer_provider
 
-    options = kafka_options_from(settings, settings.kafka_bootstrap)
     tracer_provider = open_tracer_provider(settings.otlp_endpoint) if settings.otlp_endpoint else None
     return await KafkaBus.open(
-        options, clock=clock, observer=observer, registry=registry, tracer_provider=tracer_provider, sealer=sealer
+        settings, clock=clock, observer=observer, registry=registry, tracer_provider=tracer_provider, sealer=sealer
     )
 
 
-def _open_sealer(settings: Settings, storage: KeyStorage, clock: Clock) -> "Sealer | None":
+def _open_sealer(settings: Settings, storage: KeyStorage, clock: Clock) -> Sealer | None:
     """Open the keys of the log; None without sealing, unless earlier records are sealed. SealingKeyError."""
     try:
         known = storage.read(WRAPPING_NAME) is not None
         if not settings.sealing and not known:
             return None
-        from pipeline.bus.sealing.sealer import Sealer
-
         return Sealer(open_key_table(settings, storage, clock, create=not known), seals=settings.sealing)
     except OutageError as error:
         hint = "" if settings.kafka_bootstrap is None else " See RECOLLECT_SEALING_URI."
@@ -73,10 +68,8 @@ def _open_sealer(settings: Settings, storage: KeyStorage, clock: Clock) -> "Seal
 
 
 @contextmanager
-def open_key_file(settings: Settings) -> "Iterator[KeyFile]":
+def open_key_file(settings: Settings) -> Iterator[KeyFile]:
     """Open the keys that wrap those keys; ValueError for settings of Vault without a token."""
-    from pipeline.bus.sealing.key_file import KeyFile
-
     service = None
     if settings.sealing_vault_address is not None:
         from pipeline.bus.sealing.vault_transit import VaultTransit
@@ -93,22 +86,20 @@ def open_key_file(settings: Settings) -> "Iterator[KeyFile]":
         yield file
 
 
-def open_key_table(settings: Settings, storage: KeyStorage, clock: Clock, *, create: bool = False) -> "KeyTable":
+def open_key_table(settings: Settings, storage: KeyStorage, clock: Clock, *, create: bool = False) -> KeyTable:
     """Open the keys of sealed records; `create` makes a missing wrapping key. SealingKeyError, OutageError."""
-    from pipeline.bus.sealing.key_table import KeyTable
-
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open_key_file(settings) as file:
         wrapping = file.read(create=create)
     return KeyTable(storage, wrapping, clock.now)
 
 
-async def prepare_topics(settings: Settings, bootstrap: str, *, create: bool) -> list[str]:
+async def prepare_topics(settings: Settings, *, create: bool) -> list[str]:
     """List differences between Kafka's topics and the settings; `create` creates missing topics first."""
     from pipeline.bus.kafka.cluster import Cluster
     from pipeline.bus.kafka.topic_admin import TopicAdmin
 
-    cluster = Cluster(kafka_options_from(settings, bootstrap))
+    cluster = Cluster(settings)
     try:
         topic_admin = TopicAdmin(cluster)
         if create:
@@ -130,7 +121,7 @@ async def read_log_ends(settings: Settings, topic: str) -> tuple[dict[int, int],
     from pipeline.bus.kafka.offsets import Offsets
     from pipeline.bus.kafka.topic_admin import TopicAdmin
 
-    cluster = Cluster(kafka_options_from(settings, settings.kafka_bootstrap))
+    cluster = Cluster(settings)
     try:
         found = await Offsets(cluster, TopicAdmin(cluster)).end_offsets([topic])
     finally:
@@ -146,24 +137,3 @@ def _read_embedded_ends(file: Path, topic: str, settings: Settings) -> dict[int,
         # As many as the log was made with, whatever the settings say.
         (created_with,) = db.execute("SELECT value FROM log_metadata WHERE name = 'partitions'").fetchone()
         return read_end_offsets(db, topic, int(created_with))
-
-
-def kafka_options_from(settings: Settings, bootstrap: str) -> "KafkaOptions":
-    from pipeline.bus.kafka.cluster import KafkaOptions
-
-    password = settings.kafka_password
-    return KafkaOptions(
-        bootstrap=bootstrap,
-        partitions=settings.partitions,
-        shards=settings.shards,
-        replication=settings.kafka_replication,
-        min_insync_replicas=settings.kafka_min_insync_replicas,
-        retention_days=settings.kafka_retention_days,
-        security_protocol=settings.kafka_security_protocol,
-        sasl_mechanism=settings.kafka_sasl_mechanism,
-        username=settings.kafka_username or "",
-        password=password.get_secret_value() if password else "",
-        ca_file=settings.kafka_ca_file,
-        session_timeout=settings.kafka_session_timeout_seconds,
-        paced_reconnects=settings.kafka_paced_reconnects,
-    )

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from bench.http_request import request
-from pipeline.bus.bus_factory import kafka_options_from, prepare_topics
+from pipeline.bus.bus_factory import prepare_topics
 from pipeline.bus.kafka.cluster import Cluster
 from pipeline.settings import Settings
 from tests.support.kafka_deployment import KafkaDeployment, running_deployment
@@ -88,9 +88,9 @@ def wait_until_done(deployment: KafkaDeployment, api: int, document: str) -> Any
     )
 
 
-async def count_missing_replicas(settings: Settings, bootstrap: str) -> int:
+async def count_missing_replicas(settings: Settings) -> int:
     """Count the replicas, of every partition, that are not in sync."""
-    kafka = Cluster(kafka_options_from(settings, bootstrap))
+    kafka = Cluster(settings)
     try:
         topics = await kafka.call_with_retries("list topics", (await kafka.admin()).describe_topics)
     finally:
@@ -104,9 +104,9 @@ def test_a_rolling_restart_of_all_brokers_loses_and_doubles_nothing(
     variables = cluster.service_settings()
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    settings = Settings(data_dir=tmp_path, log_partitions=4)
+    settings = Settings(data_dir=tmp_path, kafka_bootstrap=cluster.bootstrap, log_partitions=4)
     with running_deployment(tmp_path, cluster.bootstrap, **{**variables, "RECOLLECT_EMBEDDER": "none"}) as deployment:
-        assert not asyncio.run(prepare_topics(settings, cluster.bootstrap, create=False))
+        assert not asyncio.run(prepare_topics(settings, create=False))
         processes = [*deployment.api, *deployment.pipeline]
         started = [process.pid for process in processes]
         ended = threading.Event()
@@ -128,7 +128,7 @@ def test_a_rolling_restart_of_all_brokers_loses_and_doubles_nothing(
                     wait_for_writes()
                     broker.start()
                     poll_until(
-                        lambda: asyncio.run(count_missing_replicas(settings, cluster.bootstrap)),
+                        lambda: asyncio.run(count_missing_replicas(settings)),
                         lambda missing: missing == 0,
                         f"{BROKERS} replicas in sync",
                     )

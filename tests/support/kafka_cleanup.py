@@ -2,15 +2,16 @@
 
 import asyncio
 
-from pipeline.bus.kafka.cluster import Cluster, KafkaOptions
+from pipeline.bus.kafka.cluster import Cluster
 from pipeline.bus.kafka.offsets import GroupNotEmptyError, Offsets
 from pipeline.bus.kafka.topic_admin import TopicAdmin
+from pipeline.settings import Settings
 from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
 
 
 async def delete_topics_and_groups(bootstrap: str) -> None:
     """Delete every topic and group; TimeoutError where somebody stays a member of one."""
-    cluster = Cluster(KafkaOptions(bootstrap=bootstrap))
+    cluster = Cluster(Settings(kafka_bootstrap=bootstrap))
     try:
         admin = await cluster.admin()
         offsets = Offsets(cluster, TopicAdmin(cluster))

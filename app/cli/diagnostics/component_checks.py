@@ -194,7 +194,7 @@ async def check_kafka(settings: Settings) -> list[CheckResult]:
     bootstrap = settings.kafka_bootstrap
     if bootstrap is None:
         return [passed("not used: the log is embedded")]
-    differences = await prepare_topics(settings, bootstrap, create=False)
+    differences = await prepare_topics(settings, create=False)
     remedy = "`recollect topics` creates missing topics and lists the other differences."
     return [("warning", difference, remedy) for difference in differences] or [
         passed(f"{bootstrap} answers, and the topics are as they should be")

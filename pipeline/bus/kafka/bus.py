@@ -3,16 +3,16 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from aiokafka import TopicPartition
 from faststream.kafka import KafkaBroker
 
 from pipeline.bus.delivery import Delivery, RetryPolicy
-from pipeline.bus.kafka.cluster import Cluster, KafkaOpenError, KafkaOptions
+from pipeline.bus.kafka.cluster import CALL_TIMEOUT, Cluster, KafkaOpenError
 from pipeline.bus.kafka.dead_letter_queue import DeadLetterQueue
 from pipeline.bus.kafka.faststream_broker import broker_middlewares, new_broker
 from pipeline.bus.kafka.log_eraser import KafkaLogEraser
@@ -25,23 +25,21 @@ from pipeline.bus.observer import Observer
 from pipeline.bus.port import ErasableLog
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode, without_openers
 from pipeline.bus.sealing.sealed_records import MAX_BLOCK_DAYS, SEALED_TOPICS, stays_plain
+from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.stage_consumers import apply_backlog, cancel_and_wait, reject_duplicate_groups
 from pipeline.bus.topic_follower import RecordHandler, TopicFollower, follow_topic
 from pipeline.errors import OutageError
 from pipeline.ports import Clock, Position
+from pipeline.settings import Settings
 from pipeline.stage import Stage
 from schemas import topics as all_topics
-from schemas.base import Event
 from schemas.ids import partition as partition_of
-from schemas.topics import Topic
+from schemas.topics import E, Topic
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from prometheus_client import CollectorRegistry
 
-    from pipeline.bus.sealing.sealer import Sealer
-
-E = TypeVar("E", bound=Event)
 log = logging.getLogger(__name__)
 
 SEGMENT_DAYS = 7
@@ -62,7 +60,7 @@ class KafkaBus:
         observer: Observer | None = None,
         *,
         tracer_provider: "TracerProvider | None" = None,
-        sealer: "Sealer | None" = None,
+        sealer: Sealer | None = None,
     ) -> None:
         self._cluster = cluster
         self._sealer = sealer
@@ -85,7 +83,7 @@ class KafkaBus:
     @classmethod
     async def open(
         cls,
-        options: KafkaOptions,
+        settings: Settings,
         *,
         clock: Clock,
         retry_policy: RetryPolicy | None = None,
@@ -93,14 +91,15 @@ class KafkaBus:
         topics: Sequence[Topic[Any]] = all_topics.ALL_TOPICS,
         registry: "CollectorRegistry | None" = None,
         tracer_provider: "TracerProvider | None" = None,
-        sealer: "Sealer | None" = None,
+        sealer: Sealer | None = None,
+        call_timeout: float = CALL_TIMEOUT,
     ) -> "KafkaBus":
         """Connect and create missing topics. KafkaOpenError if the cluster can't be used.
 
         FastStream's metrics go to `registry` and its spans to `tracer_provider`, which `close` shuts down.
         """
         try:
-            cluster = Cluster(options)
+            cluster = Cluster(settings, call_timeout)
         except OSError as error:
             raise KafkaOpenError(f"The certificates for Kafka can't be read: {error}.") from error
         bus = cls(
@@ -121,18 +120,18 @@ class KafkaBus:
 
     @property
     def partitions(self) -> int:
-        return self._cluster.options.partitions
+        return self._cluster.settings.partitions
 
     @property
     def description(self) -> str:
-        return f"Kafka at {self._cluster.options.bootstrap}"
+        return f"Kafka at {self._cluster.bootstrap}"
 
     @property
     def erasable(self) -> ErasableLog | None:
         return self._eraser
 
     @property
-    def content_keys(self) -> "Sealer | None":
+    def content_keys(self) -> Sealer | None:
         return self._sealer
 
     @property
@@ -170,7 +169,7 @@ class KafkaBus:
         """
         if topic.retention is None:
             return None
-        return max(topic.retention.days, self._cluster.options.retention_days) + SEGMENT_DAYS + MAX_BLOCK_DAYS
+        return max(topic.retention.days, self._cluster.settings.kafka_retention_days) + SEGMENT_DAYS + MAX_BLOCK_DAYS
 
     async def append(self, topic: str, entries: Sequence[ProducerRecord]) -> list[Position]:
         if self._sealer is not None and topic.endswith(DEAD_LETTER_SUFFIX):
@@ -197,10 +196,15 @@ class KafkaBus:
             if stage.apply_optimistically is not None:
                 await self._apply_backlog(stage)
 
-    def follow(
+    @asynccontextmanager
+    async def follow(
         self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int] | None = None
-    ) -> AbstractAsyncContextManager[TopicFollower[E]]:
-        return self._follow(topic, handle, start or {})
+    ) -> AsyncIterator[TopicFollower[E]]:
+        start = start or {}
+        await self._topic_admin.create_missing([topic])
+        feed = KafkaTopicFeed(self._cluster, self._offsets, topic.name, start, self._with_openers)
+        async with follow_topic(feed, topic, handle, start) as follower:
+            yield follower
 
     async def wait_until_consumed(self, group: str, topic: str, partition: int, offset: int) -> None:
         topic_partition = TopicPartition(topic, partition)
@@ -344,7 +348,7 @@ class KafkaBus:
             stage,
             broker=broker,
             delivery=self._delivery,
-            options=self._cluster.options,
+            settings=self._cluster.settings,
             with_openers=self._with_openers,
         )
         self._consumers[stage.group] = consumer
@@ -373,12 +377,3 @@ class KafkaBus:
         ends = await self._offsets.end_offsets([stage.source.name])
         for partition, end in sorted(ends.items()):
             await apply_backlog(stage, self._read_partition(partition, positions.get(partition, 0), end))
-
-    @asynccontextmanager
-    async def _follow(
-        self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int]
-    ) -> AsyncIterator[TopicFollower[E]]:
-        await self._topic_admin.create_missing([topic])
-        feed = KafkaTopicFeed(self._cluster, self._offsets, topic.name, start, self._with_openers)
-        async with follow_topic(feed, topic, handle, start) as follower:
-            yield follower

@@ -5,8 +5,7 @@ import ssl
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
@@ -17,13 +16,14 @@ from faststream.security import BaseSecurity, SASLPlaintext, SASLScram256, SASLS
 
 from pipeline.bus.kafka.reconnects import quiet_reconnects
 from pipeline.errors import OutageError
+from pipeline.settings import Settings
 
 T = TypeVar("T")
-SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 _SASL_CLASSES = {"PLAIN": SASLPlaintext, "SCRAM-SHA-256": SASLScram256, "SCRAM-SHA-512": SASLScram512}
 RETRY_SECONDS = 0.1
 START_GRACE_SECONDS = 1.0
+CALL_TIMEOUT = 15.0
+"""Time, in seconds, after which a call counts as an outage."""
 OUTAGE_CALL_TIMEOUT = 3.0
 """Timeout of a call, in seconds, while the cluster is known to be unreachable."""
 OUTAGE_MEMORY_SECONDS = 30.0
@@ -50,54 +50,18 @@ class KafkaOpenError(ValueError):
     """Kafka can't be used as configured; the message is for the operator."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaOptions:
-    """Connection to a cluster and settings of its topics. Times in seconds."""
-
-    bootstrap: str
-    """Brokers to ask for the others: `host:port`, separated by commas."""
-    partitions: int = 16
-    shards: int = 1
-    """Number of shards of the tables: a process is assigned the partitions of a shard together."""
-    replication: int = 1
-    min_insync_replicas: int = 1
-    retention_days: int = 7
-    """Minimum retention of derived topics; Kafka deletes records whether or not they were read."""
-    security_protocol: SecurityProtocol = "PLAINTEXT"
-    sasl_mechanism: SaslMechanism = "PLAIN"
-    username: str = ""
-    password: str = field(default="", repr=False)
-    ca_file: str | None = None
-    session_timeout: float = 30.0
-    """Time without a heartbeat after which a member loses its partitions."""
-    call_timeout: float = 15.0
-    """Time after which a call counts as an outage."""
-    paced_reconnects: bool = True
-    """Whether `reconnects` replaces the functions by which aiokafka connects and sends."""
-
-    @property
-    def servers(self) -> list[str]:
-        """The addresses in `bootstrap`, one by one: FastStream takes a string for a single one."""
-        return [server.strip() for server in self.bootstrap.split(",")]
-
-    def security_config(self) -> BaseSecurity:
-        """Return the security object of FastStream; OSError or ssl.SSLError if certificates can't be read."""
-        encrypted = self.security_protocol.endswith("SSL")
-        context = ssl.create_default_context(cafile=self.ca_file) if encrypted else None
-        if not self.security_protocol.startswith("SASL"):
-            return BaseSecurity(ssl_context=context, use_ssl=encrypted)
-        sasl = _SASL_CLASSES[self.sasl_mechanism]
-        return sasl(username=self.username, password=self.password, ssl_context=context, use_ssl=encrypted)
-
-
 class Cluster:
     """Factory of clients. Keeps two of them open: the admin client and a consumer for offset queries."""
 
-    def __init__(self, options: KafkaOptions) -> None:
-        if options.paced_reconnects:
+    def __init__(self, settings: Settings, call_timeout: float = CALL_TIMEOUT) -> None:
+        """OSError or ssl.SSLError if certificates can't be read."""
+        if settings.kafka_paced_reconnects:
             quiet_reconnects()
-        self.options = options
-        self.security = options.security_config()
+        self.settings = settings
+        self.call_timeout = call_timeout
+        self.bootstrap = settings.kafka_bootstrap or ""
+        self.servers = Settings.split_list(settings.kafka_bootstrap)
+        self.security = _security_of(settings)
         # Partitions are assigned in the order of member ids, so one id per process gives it the same
         # partitions of every topic: an incarnation is handled in one process.
         self.client_id = f"recollect-{uuid.uuid4().hex[:12]}"
@@ -110,7 +74,7 @@ class Cluster:
     def current_timeout(self) -> float:
         """Timeout of a call made now, in seconds."""
         in_outage = asyncio.get_running_loop().time() < self._outage_until
-        return min(self.options.call_timeout, OUTAGE_CALL_TIMEOUT) if in_outage else self.options.call_timeout
+        return min(self.call_timeout, OUTAGE_CALL_TIMEOUT) if in_outage else self.call_timeout
 
     async def admin(self) -> AIOKafkaAdminClient:
         """Return the client for topics and groups."""
@@ -188,7 +152,7 @@ class Cluster:
             yield
         except (KafkaError, TimeoutError, ConnectionError) as error:
             reason = str(error) or type(error).__name__
-            raise KafkaUnavailableError(f"Kafka at {self.options.bootstrap} could not {action}: {reason}.") from error
+            raise KafkaUnavailableError(f"Kafka at {self.bootstrap} could not {action}: {reason}.") from error
 
     @asynccontextmanager
     async def deadline(self, action: str) -> AsyncIterator[None]:
@@ -199,7 +163,7 @@ class Cluster:
                 async with asyncio.timeout(seconds):
                     yield
             except TimeoutError:
-                if seconds == self.options.call_timeout:
+                if seconds == self.call_timeout:
                     self._outage_until = asyncio.get_running_loop().time() + OUTAGE_MEMORY_SECONDS
                 raise
         self._outage_until = 0.0
@@ -235,11 +199,24 @@ class Cluster:
 
     def _common_options(self) -> dict[str, Any]:
         return {
-            "bootstrap_servers": self.options.servers,
+            "bootstrap_servers": self.servers,
             "client_id": self.client_id,
-            "request_timeout_ms": milliseconds(self.options.call_timeout),
+            "request_timeout_ms": milliseconds(self.call_timeout),
             **parse_security(self.security),
         }
+
+
+def _security_of(settings: Settings) -> BaseSecurity:
+    encrypted = settings.kafka_security_protocol.endswith("SSL")
+    context = ssl.create_default_context(cafile=settings.kafka_ca_file) if encrypted else None
+    if not settings.kafka_security_protocol.startswith("SASL"):
+        return BaseSecurity(ssl_context=context, use_ssl=encrypted)
+    return _SASL_CLASSES[settings.kafka_sasl_mechanism](
+        username=settings.kafka_username or "",
+        password=settings.reveal(settings.kafka_password) or "",
+        ssl_context=context,
+        use_ssl=encrypted,
+    )
 
 
 PRODUCER_OPTIONS: dict[str, Any] = {

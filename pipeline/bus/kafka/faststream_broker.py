@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 def new_broker(cluster: Cluster, middlewares: Sequence[Any], *, consumer_only: bool = False) -> KafkaBroker:
     """Create a broker that is not connected yet."""
     return KafkaBroker(
-        cluster.options.servers,
+        cluster.servers,
         client_id=cluster.client_id,
         security=cluster.security,
-        request_timeout_ms=milliseconds(cluster.options.call_timeout),
+        request_timeout_ms=milliseconds(cluster.call_timeout),
         consumer_only=consumer_only,
         middlewares=middlewares,
         apply_types=False,

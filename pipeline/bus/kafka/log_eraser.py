@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from aiokafka import TopicPartition
 
@@ -11,9 +10,7 @@ from pipeline.bus import port
 from pipeline.bus.kafka.offsets import Offsets
 from pipeline.bus.records import RawRecord
 from pipeline.bus.sealing.sealed_records import key_label, key_labels
-
-if TYPE_CHECKING:
-    from pipeline.bus.sealing.sealer import Sealer
+from pipeline.bus.sealing.sealer import Sealer
 
 SMALL_VALUE_BYTES = 64 * 1024
 """A deletion is never larger."""
@@ -35,7 +32,7 @@ class KafkaLogEraser:
     removes_plain_records = False
 
     def __init__(
-        self, read_partition: ReadPartition, read_ranges: ReadRanges, offsets: Offsets, sealer: "Sealer"
+        self, read_partition: ReadPartition, read_ranges: ReadRanges, offsets: Offsets, sealer: Sealer
     ) -> None:
         self._read_partition = read_partition
         self._read_ranges = read_ranges

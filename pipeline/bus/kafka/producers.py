@@ -42,7 +42,7 @@ class KafkaProducers:
     def __init__(self, cluster: Cluster, topics: TopicAdmin, connect: Callable[[], KafkaBroker]) -> None:
         self._cluster = cluster
         self._topic_admin = topics
-        timeout = cluster.options.call_timeout
+        timeout = cluster.call_timeout
         self._event_producer = _LazyProducer(lambda: _open_event_producer(cluster, connect()), timeout)
         self._raw_producer = _LazyProducer(lambda: _open_raw_producer(cluster), timeout)
         self.health_issue: str | None = None
@@ -113,7 +113,7 @@ class KafkaProducers:
     def _acknowledged_position(self, metadata: RecordMetadata) -> Position:
         if metadata.offset < 0:
             raise KafkaUnavailableError(
-                f"Kafka at {self._cluster.options.bootstrap} has a record of {metadata.topic}, but no longer"
+                f"Kafka at {self._cluster.bootstrap} has a record of {metadata.topic}, but no longer"
                 " knows its offset. Send it again: a duplicate has no effect."
             )
         return Position(metadata.partition, metadata.offset)

@@ -15,7 +15,6 @@ from pipeline.bus.delivery import Delivery
 from pipeline.bus.kafka.cluster import (
     BUSY_FETCH_SECONDS,
     IDLE_FETCH_SECONDS,
-    KafkaOptions,
     fetch_task,
     milliseconds,
     set_fetch_wait,
@@ -27,6 +26,7 @@ from pipeline.bus.kafka.partition_worker import PartitionWorker
 from pipeline.bus.records import RawRecord, WithOpeners
 from pipeline.bus.stage_consumers import cancel_and_wait, consumer_failure
 from pipeline.errors import OutageError
+from pipeline.settings import Settings
 from pipeline.stage import Stage
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
         *,
         broker: KafkaBroker,
         delivery: Delivery,
-        options: KafkaOptions,
+        settings: Settings,
         with_openers: WithOpeners,
     ) -> None:
         self.stage = stage
@@ -68,8 +68,8 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
             broker,
             stage.source.name,
             stage.group,
-            shards=options.shards,
-            session_timeout=options.session_timeout,
+            shards=settings.shards,
+            session_timeout=settings.kafka_session_timeout_seconds,
             listener=self,
             poll=self._poll,
             dispatch=self._dispatch,

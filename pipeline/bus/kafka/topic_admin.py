@@ -11,7 +11,8 @@ from aiokafka.admin import NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import NodeNotReadyError, TopicAlreadyExistsError, for_code
 
-from pipeline.bus.kafka.cluster import Cluster, KafkaOptions, KafkaUnavailableError
+from pipeline.bus.kafka.cluster import Cluster, KafkaUnavailableError
+from pipeline.settings import Settings
 from schemas.topics import Topic
 
 log = logging.getLogger(__name__)
@@ -37,17 +38,17 @@ class TopicSpec:
     settings: Mapping[str, str]
 
 
-def topic_specs(topic: Topic[Any], options: KafkaOptions) -> list[TopicSpec]:
+def topic_specs(topic: Topic[Any], settings: Settings) -> list[TopicSpec]:
     """Return the plans of a topic and of its dead letter topic, which has one partition."""
     keep = (
         UNLIMITED_RETENTION
         if topic.retention is None
-        else _milliseconds(max(topic.retention, timedelta(days=options.retention_days)))
+        else _milliseconds(max(topic.retention, timedelta(days=settings.kafka_retention_days)))
     )
-    partitions = 1 if topic.single_partition else options.partitions
+    partitions = 1 if topic.single_partition else settings.partitions
     return [
-        _topic_spec(topic.name, partitions, "compact" if topic.compacted else "delete", keep, options),
-        _topic_spec(topic.dead_letter_topic, 1, "delete", UNLIMITED_RETENTION, options),
+        _topic_spec(topic.name, partitions, "compact" if topic.compacted else "delete", keep, settings),
+        _topic_spec(topic.dead_letter_topic, 1, "delete", UNLIMITED_RETENTION, settings),
     ]
 
 
@@ -92,14 +93,14 @@ class TopicAdmin:
     async def partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic; an unknown topic is created with one partition."""
         if topic not in self._partition_counts:
-            await self._create_specs([_topic_spec(topic, 1, "delete", UNLIMITED_RETENTION, self._cluster.options)])
+            await self._create_specs([_topic_spec(topic, 1, "delete", UNLIMITED_RETENTION, self._cluster.settings)])
         return self._partition_counts[topic]
 
     async def create_missing(self, topics: Iterable[Topic[Any]]) -> None:
         """Create the topics that are missing, with their dead letter topics."""
         topics = list(topics)
         self._compacted_topics.update(topic.name for topic in topics if topic.compacted)
-        plans = [plan for topic in topics for plan in topic_specs(topic, self._cluster.options)]
+        plans = [plan for topic in topics for plan in topic_specs(topic, self._cluster.settings)]
         if any(plan.name not in self._partition_counts for plan in plans):
             await self._create_specs(plans)
 
@@ -120,7 +121,7 @@ class TopicAdmin:
 
     async def check(self, topics: Iterable[Topic[Any]]) -> list[str]:
         """List the differences of all topics from their plans."""
-        plans = [plan for topic in topics for plan in topic_specs(topic, self._cluster.options)]
+        plans = [plan for topic in topics for plan in topic_specs(topic, self._cluster.settings)]
         actual = await self._describe_specs(plans)
         return [difference for plan in plans for difference in topic_differences(plan, actual.get(plan.name))]
 
@@ -193,17 +194,17 @@ def _actual_spec(described: Mapping[str, Any], settings: Mapping[str, str]) -> T
     return TopicSpec(described["topic"], len(partitions), replication, settings)
 
 
-def _topic_spec(name: str, partitions: int, policy: str, retention_ms: str, options: KafkaOptions) -> TopicSpec:
-    settings = {
+def _topic_spec(name: str, partitions: int, policy: str, retention_ms: str, settings: Settings) -> TopicSpec:
+    config = {
         "cleanup.policy": policy,
         "retention.ms": retention_ms,
         # Overrides a size limit of the broker.
         "retention.bytes": UNLIMITED_RETENTION,
-        "min.insync.replicas": str(options.min_insync_replicas),
+        "min.insync.replicas": str(settings.kafka_min_insync_replicas),
     }
     if name.endswith(DEAD_LETTER_SUFFIX):
-        settings["max.message.bytes"] = str(MAX_DEAD_LETTER_BYTES + RECORD_OVERHEAD_BYTES)
-    return TopicSpec(name, partitions, options.replication, settings)
+        config["max.message.bytes"] = str(MAX_DEAD_LETTER_BYTES + RECORD_OVERHEAD_BYTES)
+    return TopicSpec(name, partitions, settings.kafka_replication, config)
 
 
 def _milliseconds(time: timedelta) -> str:

@@ -1,10 +1,9 @@
 """Harness for buses on the test broker."""
 
 import uuid
-from dataclasses import replace
 
 from pipeline.bus.kafka.bus import KafkaBus
-from pipeline.bus.kafka.cluster import KafkaOptions
+from pipeline.settings import Settings
 from schemas.topics import Topic
 from tests.pipeline.bus.bus_contract import FAST_RETRIES, NumberedEvent
 from tests.support.fakes import FixedClock
@@ -14,20 +13,32 @@ class KafkaHarness:
     """Factory of Kafka buses with unique names of topics and groups."""
 
     def __init__(self, bootstrap: str) -> None:
-        self.options = KafkaOptions(bootstrap=bootstrap, partitions=4, session_timeout=6.0, call_timeout=60.0)
+        self.settings = Settings(
+            kafka_bootstrap=bootstrap, log_partitions=4, shards=1, kafka_session_timeout_seconds=6.0
+        )
+        self.bootstrap = bootstrap
+        self.call_timeout = 60.0
         self.suffix = uuid.uuid4().hex[:8]
         self.buses: list[KafkaBus] = []
 
-    def short_session_options(self) -> KafkaOptions:
-        """Return options for tests that wait for a session timeout."""
-        return replace(self.options, session_timeout=3.0)
+    def shorten_sessions(self) -> float:
+        """Return the session timeout of buses opened from now on, for tests that wait for it."""
+        shorter = 3.0
+        self.settings = self.settings.model_copy(update={"kafka_session_timeout_seconds": shorter})
+        return shorter
 
     async def open(self) -> KafkaBus:
         await self.close()
         return await self.open_another()
 
     async def open_another(self) -> KafkaBus:
-        bus = await KafkaBus.open(self.options, clock=FixedClock(), retry_policy=FAST_RETRIES, topics=[])
+        bus = await KafkaBus.open(
+            self.settings,
+            clock=FixedClock(),
+            retry_policy=FAST_RETRIES,
+            topics=[],
+            call_timeout=self.call_timeout,
+        )
         self.buses.append(bus)
         return bus
 

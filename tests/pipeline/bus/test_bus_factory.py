@@ -5,20 +5,19 @@ import subprocess
 import sys
 import threading
 import uuid
-from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from faststream.security import SASLScram512
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from pydantic import SecretStr
 
 from app.resources import open_sealing_keys
-from pipeline.bus import bus_factory
-from pipeline.bus.bus_factory import kafka_options_from, open_bus
+from pipeline.bus.bus_factory import open_bus
 from pipeline.bus.kafka.bus import KafkaBus
-from pipeline.bus.kafka.cluster import KafkaOpenError
+from pipeline.bus.kafka.cluster import Cluster, KafkaOpenError
 from pipeline.bus.records import ProducerRecord
 from pipeline.bus.sqlite.bus import SqliteBus
 from pipeline.settings import Settings
@@ -59,7 +58,7 @@ def test_the_embedded_default_imports_nothing_of_kafka() -> None:
 async def test_the_log_is_kafka_if_a_bootstrap_server_is_configured(
     kafka_harness: KafkaHarness, tmp_path: Path
 ) -> None:
-    settings = Settings(data_dir=tmp_path, kafka_bootstrap=kafka_harness.options.bootstrap, log_partitions=3)
+    settings = Settings(data_dir=tmp_path, kafka_bootstrap=kafka_harness.bootstrap, log_partitions=3)
     bus = await open_bus(settings, FixedClock())
     assert isinstance(bus, KafkaBus)
     assert bus.partitions == 3
@@ -84,7 +83,7 @@ async def test_a_collector_receives_spans_of_published_records(kafka_harness: Ka
         threading.Thread(target=server.serve_forever, daemon=True).start()
         settings = Settings(
             data_dir=tmp_path,
-            kafka_bootstrap=kafka_harness.options.bootstrap,
+            kafka_bootstrap=kafka_harness.bootstrap,
             log_partitions=3,
             otlp_endpoint=f"http://127.0.0.1:{server.server_port}",
         )
@@ -107,9 +106,7 @@ async def test_a_collector_receives_spans_of_published_records(kafka_harness: Ka
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the bus give up on a broker after a second."""
-    monkeypatch.setattr(
-        bus_factory, "kafka_options_from", lambda *asked: replace(kafka_options_from(*asked), call_timeout=1.0)
-    )
+    monkeypatch.setattr(KafkaBus, "open", partial(KafkaBus.open, call_timeout=1.0))
 
 
 @pytest.mark.usefixtures("impatient")
@@ -127,10 +124,11 @@ def test_the_password_is_passed_on_but_not_shown() -> None:
         kafka_username="me",
         kafka_password=SecretStr("hidden"),
     )
-    options = kafka_options_from(settings, "broker:9092")
-    assert (options.username, options.password) == ("me", "hidden")
-    assert "hidden" not in repr(options)
-    assert options.security_config().use_ssl
+    security = Cluster(settings).security
+    assert isinstance(security, SASLScram512)
+    assert (security.username, security.password) == ("me", "hidden")
+    assert "hidden" not in repr(settings)
+    assert security.use_ssl
 
 
 async def test_unreadable_certificates_are_reported(tmp_path: Path) -> None:

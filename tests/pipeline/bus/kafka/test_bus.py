@@ -113,7 +113,7 @@ async def test_a_header_that_is_not_utf8_is_dead_lettered_and_redriven_byte_for_
     bus, handler = await harness.open(), RecordingHandler()
     topic = Topic(harness.topic("header").name, NumberedEvent, single_partition=True)
     await bus.publish(topic, numbered_events([1]))
-    await _send(harness.options.bootstrap, topic.name, [("bad", b"\xff\xfe"), ("good", b"yes")])
+    await _send(harness.bootstrap, topic.name, [("bad", b"\xff\xfe"), ("good", b"yes")])
     await bus.publish(topic, numbered_events([2]))
     await bus.run([Stage(harness.stage("header"), topic, handler.handle)], until_idle=True)
     assert handler.numbers == [1, 2]
@@ -130,7 +130,7 @@ async def test_a_header_without_a_value_is_accepted(harness: KafkaHarness) -> No
     bus, handler = await harness.open(), RecordingHandler()
     topic = Topic(harness.topic("null").name, NumberedEvent, single_partition=True)
     await bus.publish(topic, numbered_events([1]))
-    await _send(harness.options.bootstrap, topic.name, [("nothing", None)])
+    await _send(harness.bootstrap, topic.name, [("nothing", None)])
     await bus.run([Stage(harness.stage("null"), topic, handler.handle)], until_idle=True)
     assert handler.numbers == [1, 7]
 
@@ -139,7 +139,7 @@ async def test_a_compacted_topic_is_consumed_and_followed_across_gaps(harness: K
     bus, handler, followed = await harness.open(), RecordingHandler(), RecordingHandler()
     topic = Topic(harness.topic("compacted").name, NumberedEvent, compacted=True, single_partition=True)
     await bus.publish(topic, numbered_events([0]))
-    await _compact_soon(harness.options.bootstrap, topic.name)
+    await _compact_soon(harness.bootstrap, topic.name)
     number, remaining = 0, list(range(10))
     while len(remaining) > number // 2 or number < 40:
         number += 1
@@ -160,10 +160,10 @@ async def test_every_record_has_a_key_of_its_own_and_tombstones_are_skipped(harn
     bus, handler, followed = await harness.open(), RecordingHandler(), RecordingHandler()
     topic = Topic(harness.topic("tombstones").name, NumberedEvent, single_partition=True)
     await bus.publish(topic, numbered_events(range(3), key="home#0"))
-    keys = await _keys_on_the_wire(harness.options.bootstrap, topic.name)
+    keys = await _keys_on_the_wire(harness.bootstrap, topic.name)
     assert len(set(keys)) == 3
     assert {event_key(key) for key in keys} == {b"home#0"}
-    await _send_tombstone(harness.options.bootstrap, topic.name, keys[1])
+    await _send_tombstone(harness.bootstrap, topic.name, keys[1])
     assert [record.key async for record in bus.read(topic.name)] == [b"home#0"] * 3
     stage = Stage(harness.stage("tombstones"), topic, handler.handle)
     await bus.run([stage], until_idle=True)
@@ -204,7 +204,7 @@ async def test_metrics_and_spans_cover_the_handling_of_batches(harness: KafkaHar
     tracer_provider = TracerProvider()
     tracer_provider.add_span_processor(SimpleSpanProcessor(spans))
     bus = await KafkaBus.open(
-        harness.options,
+        harness.settings,
         clock=FixedClock(),
         retry_policy=FAST_RETRIES,
         topics=[],

@@ -209,12 +209,12 @@ async def test_a_slow_partition_does_not_delay_others(harness: KafkaHarness) -> 
 
 
 async def test_a_handler_that_outlasts_the_session_keeps_its_partition(harness: KafkaHarness) -> None:
-    harness.options = harness.short_session_options()
+    session_timeout = harness.shorten_sessions()
     group = ConsumerGroup(harness, "patient")
     first, second = await group.member(), await group.member()
 
     async def handle(batch: Sequence[Record[NumberedEvent]]) -> None:
-        await asyncio.sleep(2 * harness.options.session_timeout)
+        await asyncio.sleep(2 * session_timeout)
         first.records.extend(batch)
 
     await first.bus.publish(group.topic, numbered_events(range(5)))
@@ -229,10 +229,10 @@ async def test_a_handler_that_outlasts_the_session_keeps_its_partition(harness: 
 async def test_a_member_that_returns_after_its_session_expired_loses_nothing(
     harness: KafkaHarness,
 ) -> None:
-    harness.options = harness.short_session_options()
+    session_timeout = harness.shorten_sessions()
     group = ConsumerGroup(harness, "pauses")
     first, second = await group.member(), await group.member()
-    pauses = iter([3 * harness.options.session_timeout])
+    pauses = iter([3 * session_timeout])
 
     async def handle(batch: Sequence[Record[NumberedEvent]]) -> None:
         # Blocks the event loop, heartbeats included.

@@ -4,16 +4,16 @@ import asyncio
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 import pytest
 from aiokafka.consumer.fetcher import Fetcher
 
 from pipeline.bus.kafka import cluster
-from pipeline.bus.kafka.cluster import Cluster, KafkaOptions
+from pipeline.bus.kafka.cluster import Cluster
 from pipeline.errors import OutageError
 from pipeline.ports import Position
+from pipeline.settings import Settings
 from pipeline.stage import Stage
 from tests.pipeline.bus.bus_contract import RecordingHandler, events_across_keys, numbered_events
 from tests.pipeline.bus.kafka_harness import KafkaHarness
@@ -36,7 +36,7 @@ async def test_after_the_broker_was_killed_nothing_is_lost_and_little_was_logged
     kafka: LocalBroker | DockerBroker, kafka_harness: KafkaHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "pipeline.bus.kafka")
-    kafka_harness.options = replace(kafka_harness.options, call_timeout=2.0)
+    kafka_harness.call_timeout = 2.0
     bus, topic, handler, followed = (
         await kafka_harness.open(), kafka_harness.topic("killed"), RecordingHandler(), RecordingHandler()
     )  # fmt: skip
@@ -53,7 +53,7 @@ async def test_after_the_broker_was_killed_nothing_is_lost_and_little_was_logged
         await retry_through_outages(lambda: wait_until_current(positions))
 
         await asyncio.to_thread(kafka.stop, signal.SIGKILL)
-        with pytest.raises(OutageError, match=kafka_harness.options.bootstrap):
+        with pytest.raises(OutageError, match=kafka_harness.bootstrap):
             await bus.publish(topic, numbered_events([100]))
         with pytest.raises(OutageError):
             await follower.catch_up()
@@ -72,7 +72,7 @@ async def test_after_the_broker_was_killed_nothing_is_lost_and_little_was_logged
     assert acknowledged <= set(followed.numbers) <= acknowledged | {100}
     assert not [line for line in caplog.messages if line.startswith("Unable")]
     begun, ended = (
-        sum(f"broker {kafka_harness.options.bootstrap} {what}" in line for line in caplog.messages)
+        sum(f"broker {kafka_harness.bootstrap} {what}" in line for line in caplog.messages)
         for what in ("can't be reached and", "answers again")
     )
     # A broker that starts may accept a connection and close it again.
@@ -82,8 +82,7 @@ async def test_after_the_broker_was_killed_nothing_is_lost_and_little_was_logged
 async def test_a_bus_closes_while_the_broker_is_down(
     kafka: LocalBroker | DockerBroker, kafka_harness: KafkaHarness
 ) -> None:
-    original_options = kafka_harness.options
-    kafka_harness.options = replace(original_options, call_timeout=2.0)
+    original_timeout, kafka_harness.call_timeout = kafka_harness.call_timeout, 2.0
     bus, topic, handler = await kafka_harness.open(), kafka_harness.topic("ending"), RecordingHandler()
     stage = Stage(kafka_harness.stage("ending"), topic, handler.handle)
     running = asyncio.create_task(bus.run([stage]))
@@ -101,7 +100,7 @@ async def test_a_bus_closes_while_the_broker_is_down(
     finally:
         await asyncio.to_thread(kafka.start)
     # A killed broker leads its partitions again only some seconds after its start.
-    kafka_harness.options = original_options
+    kafka_harness.call_timeout = original_timeout
     await (await kafka_harness.open()).run([stage], until_idle=True)
     assert handler.numbers[0] == 1
 
@@ -110,7 +109,7 @@ async def test_the_timeout_is_short_after_another_call_timed_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster, "OUTAGE_CALL_TIMEOUT", 0.01)
-    unreachable = Cluster(KafkaOptions(bootstrap="127.0.0.1:1", call_timeout=0.05))
+    unreachable = Cluster(Settings(kafka_bootstrap="127.0.0.1:1"), call_timeout=0.05)
     timeouts = [unreachable.current_timeout]
     for _ in range(2):
         with pytest.raises(OutageError):
@@ -125,7 +124,8 @@ async def test_the_timeout_is_short_after_another_call_timed_out(
 
 
 async def test_the_error_without_a_broker_names_its_address(kafka_harness: KafkaHarness) -> None:
-    kafka_harness.options = replace(kafka_harness.options, bootstrap="127.0.0.1:1", call_timeout=1.0)
+    kafka_harness.settings = Settings(kafka_bootstrap="127.0.0.1:1")
+    kafka_harness.call_timeout = 1.0
     with pytest.raises(ValueError, match=r"127\.0\.0\.1:1 .*RECOLLECT_KAFKA_BOOTSTRAP"):
         await kafka_harness.open()
 

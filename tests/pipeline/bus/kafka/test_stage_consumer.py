@@ -11,10 +11,10 @@ from faststream.kafka import KafkaBroker
 
 from pipeline.bus.delivery import Delivery, RetryPolicy
 from pipeline.bus.kafka import stage_consumer
-from pipeline.bus.kafka.cluster import KafkaOptions
 from pipeline.bus.kafka.partition_worker import PartitionWorker
 from pipeline.bus.kafka.stage_consumer import StageConsumer
 from pipeline.bus.records import without_openers
+from pipeline.settings import Settings
 from pipeline.stage import Stage
 from schemas.topics import DOCUMENTS_SUBMITTED
 from tests.support.fakes import FixedClock
@@ -46,7 +46,7 @@ def _stage_consumer() -> StageConsumer:
         Stage(name="stage", source=DOCUMENTS_SUBMITTED, handle=handle),
         broker=KafkaBroker("nowhere:9092"),
         delivery=Delivery(None, FixedClock(), RetryPolicy()),  # type: ignore[arg-type]  # nothing is dead-lettered
-        options=KafkaOptions(bootstrap="nowhere:9092"),
+        settings=Settings(),
         with_openers=without_openers,
     )
 

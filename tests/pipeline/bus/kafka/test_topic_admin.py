@@ -9,8 +9,9 @@ import pytest
 import typer
 
 from app.cli import main as recollect
-from pipeline.bus.kafka.cluster import Cluster, KafkaOptions
+from pipeline.bus.kafka.cluster import Cluster
 from pipeline.bus.kafka.topic_admin import TopicAdmin, TopicSpec, topic_differences, topic_specs
+from pipeline.settings import Settings
 from schemas.topics import (
     ALL_TOPICS,
     DOCUMENTS_CHUNKED,
@@ -24,12 +25,12 @@ from tests.pipeline.bus.bus_contract import NumberedEvent
 from tests.pipeline.bus.kafka_harness import KafkaHarness
 from tools.kafka_broker import DockerBroker, LocalBroker
 
-OPTIONS = KafkaOptions(bootstrap="nowhere:1", partitions=6, replication=3, min_insync_replicas=2)
+SETTINGS = Settings(log_partitions=6, kafka_replication=3, kafka_min_insync_replicas=2)
 PLAN = TopicSpec("t", 6, 3, {"retention.ms": "-1", "cleanup.policy": "delete"})
 
 
 def test_each_topic_is_planned_with_its_dead_letter_topic() -> None:
-    plans = [plan for topic in ALL_TOPICS for plan in topic_specs(topic, OPTIONS)]
+    plans = [plan for topic in ALL_TOPICS for plan in topic_specs(topic, SETTINGS)]
     assert len({plan.name for plan in plans}) == 2 * len(ALL_TOPICS)
     for plan in plans:
         assert plan.replication == 3
@@ -40,7 +41,7 @@ def test_each_topic_is_planned_with_its_dead_letter_topic() -> None:
 
 def test_derived_topics_have_limited_retention_and_source_topics_unlimited() -> None:
     def retention_ms(topic: Topic[Any]) -> str:
-        return topic_specs(topic, OPTIONS)[0].settings["retention.ms"]
+        return topic_specs(topic, SETTINGS)[0].settings["retention.ms"]
 
     assert (
         retention_ms(DOCUMENTS_SUBMITTED) == retention_ms(DOCUMENTS_EXTRACTED) == retention_ms(MEMORIES_FORMED) == "-1"
@@ -50,7 +51,7 @@ def test_derived_topics_have_limited_retention_and_source_topics_unlimited() -> 
 
 
 def test_the_settings_topic_is_compacted_and_has_one_partition() -> None:
-    plan, _ = topic_specs(SETTINGS_CHANGED, OPTIONS)
+    plan, _ = topic_specs(SETTINGS_CHANGED, SETTINGS)
     assert (plan.partitions, plan.settings["cleanup.policy"]) == (1, "compact")
 
 
@@ -81,7 +82,7 @@ async def test_created_topics_match_their_plans(kafka_harness: KafkaHarness) -> 
         Topic(f"{kafka_harness.suffix}.a.v1", NumberedEvent, retention=timedelta(days=9)),
         Topic(f"{kafka_harness.suffix}.b.v1", NumberedEvent, compacted=True, single_partition=True),
     ]
-    cluster = Cluster(kafka_harness.options)
+    cluster = Cluster(kafka_harness.settings)
     topic_admin = TopicAdmin(cluster)
     assert len(await topic_admin.check(topics)) == 4
     await asyncio.gather(topic_admin.create_missing(topics), TopicAdmin(cluster).create_missing(topics))
@@ -89,7 +90,7 @@ async def test_created_topics_match_their_plans(kafka_harness: KafkaHarness) -> 
     assert await topic_admin.existing_partitions(topics[0].name) == [0, 1, 2, 3]
     assert await topic_admin.existing_partitions(topics[1].name) == [0]
     assert await topic_admin.existing_partitions("nobody.topics.this") == []
-    other_cluster = Cluster(replace(kafka_harness.options, partitions=5))
+    other_cluster = Cluster(kafka_harness.settings.model_copy(update={"log_partitions": 5}))
     assert [difference.split(" has ")[1][:12] for difference in await TopicAdmin(other_cluster).check(topics)] == [
         "4 partitions"
     ]
