@@ -25,11 +25,9 @@ from pipeline.rows import (
     Terms,
     Vector,
 )
-from schemas.base import Event
 from schemas.events import BlobRef, ChunkSpan, ConnectorChanged, Content, Upload
-from schemas.topics import Topic
+from schemas.topics import E, Topic
 
-E = TypeVar("E", bound=Event)
 Row = TypeVar("Row")
 Row_co = TypeVar("Row_co", covariant=True)
 Answer = TypeVar("Answer", bound=BaseModel)

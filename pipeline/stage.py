@@ -3,12 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Generic
 
-from schemas.base import Event
-from schemas.topics import Topic
-
-E = TypeVar("E", bound=Event)
+from schemas.topics import E, Topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol
 
 from pipeline.bus.failure_messages import error_message, error_with_call_chain, is_outage, reason_for_users
 from pipeline.bus.observer import NullObserver, Observer
@@ -25,9 +25,8 @@ from pipeline.ports import Clock, Position
 from pipeline.runtime import correlation, log_format
 from pipeline.runtime.backoff import exponential_backoff
 from pipeline.stage import Record, Stage
-from schemas.base import Event
+from schemas.topics import E
 
-E = TypeVar("E", bound=Event)
 log = logging.getLogger(__name__)
 
 UNEXPECTED_ERROR_ATTEMPTS = 3

@@ -3,16 +3,14 @@
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord
 from pipeline.bus.topic_follower import RecordHandler, TopicFollower
 from pipeline.ports import ContentKeys, Position
 from pipeline.stage import Stage
-from schemas.base import Event
-from schemas.topics import Topic
+from schemas.topics import E, Topic
 
-E = TypeVar("E", bound=Event)
 TopicPartition = tuple[str, int]
 """Topic name and partition number."""
 

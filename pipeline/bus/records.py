@@ -4,14 +4,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeVar
 
 from pipeline.runtime import correlation
 from pipeline.stage import Record, Stage
-from schemas.base import Event, format_timestamp
-from schemas.topics import Topic
-
-E = TypeVar("E", bound=Event)
+from schemas.base import format_timestamp
+from schemas.topics import E, Topic
 
 SEALED_HEADER = "sealed"
 """Header that names the key of a sealed value."""

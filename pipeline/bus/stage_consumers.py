@@ -3,13 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
-from typing import TypeVar
 
 from pipeline.bus.records import RawRecord, decode_batch
 from pipeline.stage import Stage
-from schemas.base import Event
-
-E = TypeVar("E", bound=Event)
+from schemas.topics import E
 
 BACKLOG_BATCH_SIZE = 512
 

@@ -6,16 +6,14 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol
 
 from pipeline.bus.failure_messages import error_message
 from pipeline.bus.records import ErasedRecordError, RawRecord, decode
 from pipeline.errors import FollowerClosedError, OutageError
 from pipeline.stage import Record
-from schemas.base import Event
-from schemas.topics import Topic
+from schemas.topics import E, Topic
 
-E = TypeVar("E", bound=Event)
 RecordHandler = Callable[[Sequence[Record[E]]], Awaitable[None]]
 """Callback for followed records of a partition, in order; a record may come again after a restart."""
 log = logging.getLogger(__name__)

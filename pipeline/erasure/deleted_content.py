@@ -3,13 +3,11 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from pipeline.bus.records import ErasedRecordError, MissingKeyError, RawRecord, origin_position
 from schemas import topics
-from schemas.base import Event
-
-E = TypeVar("E", bound=Event)
+from schemas.topics import E
 
 DELETION_MARK = b'"operation":"delete"'
 """Bytes in every deletion, and in few other small submissions: a filter, not a proof."""

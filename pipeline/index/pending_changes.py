@@ -1,11 +1,9 @@
 """Changes of a namespace that its index has not applied yet."""
 
 from dataclasses import dataclass, field
-from typing import TypeVar
 
+from pipeline.ports import Row
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
-
-Row = TypeVar("Row")
 
 
 @dataclass(eq=False, slots=True)

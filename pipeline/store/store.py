@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
-from pipeline.ports import Tombstones
+from pipeline.ports import Row, Tombstones
 from pipeline.rows import OperationRow, SyncRunsRow
 from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.lancedb.table_size import TableSize
@@ -16,8 +16,6 @@ from pipeline.store.tables.document_table import ShardedDocumentTable
 from pipeline.store.tables.memory_table import ShardedMemoryTable
 from pipeline.store.tables.row_repository import AnswerRepository, RowRepository
 from pipeline.store.tables.settings_catalog import SettingsCatalog
-
-Row = TypeVar("Row")
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

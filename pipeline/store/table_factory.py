@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lancedb import AsyncConnection
 
+from pipeline.ports import Row
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
 from pipeline.store.lancedb.row_codec import RowCodec
 from pipeline.store.lancedb.sharded_table import read_errors_as_outages
@@ -21,8 +22,6 @@ from pipeline.store.single_process.write_ahead_log import WriteAheadLog
 from pipeline.store.tables.chunk_table import ShardedChunkTable
 from pipeline.store.tables.document_table import ShardedDocumentTable
 from pipeline.store.tables.memory_table import ShardedMemoryTable
-
-Row = TypeVar("Row")
 
 
 class _ExclusiveDocumentTable(ShardedDocumentTable, ExclusiveTable[DocumentRow]): ...

@@ -10,13 +10,13 @@ import pyarrow as pa
 from lancedb import AsyncConnection, AsyncTable
 from lancedb.index import BTree
 
+from pipeline.ports import Row
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.secondary_index import IndexEntry, SecondaryIndex, index_entries_of
 from pipeline.store.lancedb.table_access import ROW_ID_COLUMN, rows_of_fragments
 from pipeline.store.lancedb.table_directory import TableDirectory, count_versions
 from pipeline.store.lancedb.table_size import TableSize
 
-Row = TypeVar("Row")
 Result = TypeVar("Result")
 
 STORAGE_ERRORS = (OSError, RuntimeError, ValueError)

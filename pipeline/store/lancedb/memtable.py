@@ -5,11 +5,10 @@ ones.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic
 
+from pipeline.ports import Row
 from pipeline.store.lancedb.row_cache import RowCache
-
-Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,9 +2,9 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic
 
-Row = TypeVar("Row")
+from pipeline.ports import Row
 
 
 class RowCache(Generic[Row]):

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.packed_vectors import pack, packed_bytes, unpack
+from pipeline.ports import Row
 from pipeline.rows import PackedVectors, StringColumn, Terms, Vector
 
-Row = TypeVar("Row")
 RowIn_contra = TypeVar("RowIn_contra", contravariant=True)
 
 TIMESTAMP = pa.timestamp("us", "UTC")

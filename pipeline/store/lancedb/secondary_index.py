@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeVar
 
 import pyarrow as pa
 from lancedb import AsyncConnection, AsyncTable
 from lancedb.index import BTree
 
+from pipeline.ports import Row
 from pipeline.store.lancedb.compaction_policy import CompactionPolicy
 from pipeline.store.lancedb.key_filter import KeyFilter, NoKeyFilter
 from pipeline.store.lancedb.row_codec import in_condition, string_array
@@ -29,8 +29,6 @@ from pipeline.store.lancedb.table_access import (
     open_if_exists,
 )
 from pipeline.store.lancedb.table_directory import TableDirectory, count_versions
-
-Row = TypeVar("Row")
 
 _SCHEMA = pa.schema(
     [

@@ -15,14 +15,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.errors import OutageError
-from pipeline.ports import EntityTable, TablePosition
+from pipeline.ports import EntityTable, Row, TablePosition
 from pipeline.store.lancedb.lance_table import LanceTable, release_unused_memory
 from pipeline.store.lancedb.memtable import PendingChange
 from pipeline.store.lancedb.row_codec import TIMESTAMP, RowCodec, combine_chunks, in_incarnations, to_numpy
 from pipeline.store.lancedb.table_access import ROW_ID_COLUMN
 from pipeline.store.lancedb.table_size import TableSize, sum_sizes
-
-Row = TypeVar("Row")
 
 ChangeCallback = Callable[[Mapping[str, list[Row]]], None]
 SHARD_COLUMN = "_shard"

@@ -1,15 +1,13 @@
 """Shared table while one process fills it and no other knows of it yet."""
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import pyarrow as pa
 
+from pipeline.ports import Row
 from pipeline.store.lancedb.row_codec import RowCodec
 from pipeline.store.multi_process.version_stamped_table import VersionStampedTable, schema, with_version_columns
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
-
-Row = TypeVar("Row")
 
 _OLDEST_VERSION = 0
 """Older than any version: processes that open the table later read such rows as already seen."""

@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic
 
+from pipeline.ports import Row
 from pipeline.store.lancedb.memtable import PendingChange
 from pipeline.store.lancedb.row_codec import RowCodec
-
-Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.errors import OutageError, RetryableError
-from pipeline.ports import Lease, Locks
+from pipeline.ports import Lease, Locks, Row
 from pipeline.store.lancedb.key_filter import KeyFilter, NoKeyFilter
 from pipeline.store.lancedb.lance_table import STORAGE_ERRORS, run_to_completion
 from pipeline.store.lancedb.row_cache import RowCache
@@ -26,7 +26,6 @@ from pipeline.store.lancedb.sharded_table import are_same_rows, read_errors_as_o
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 from pipeline.store.multi_process.version_stamped_table import DELETED
 
-Row = TypeVar("Row")
 Row_contra = TypeVar("Row_contra", contravariant=True)
 Result = TypeVar("Result")
 RowChange = Callable[[str, list[Row]], Sequence[Row] | None]

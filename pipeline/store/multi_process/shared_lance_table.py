@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from lancedb import AsyncConnection, AsyncTable
 from numpy.typing import NDArray
 
 from pipeline.errors import LockLostError
-from pipeline.ports import Lease
+from pipeline.ports import Lease, Row
 from pipeline.store.lancedb.lance_table import release_unused_memory
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.table_access import ROW_ID_COLUMN, open_or_create
@@ -30,8 +30,6 @@ from pipeline.store.multi_process.version_stamped_table import (
     schema,
     with_version_columns,
 )
-
-Row = TypeVar("Row")
 
 _FILE_TIME_RESOLUTION_NS = 100_000_000
 """Time after which the next change of a folder has another time; file systems count in up to 10 ms."""

@@ -12,10 +12,9 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeVar
 
 from pipeline.errors import RetryableError
-from pipeline.ports import Locks, TablePosition
+from pipeline.ports import Locks, Row, TablePosition
 from pipeline.runtime.outage_retry import is_set_within
 from pipeline.store.lancedb.lance_table import STORAGE_ERRORS
 from pipeline.store.lancedb.memtable import PendingChange
@@ -30,7 +29,6 @@ from pipeline.store.multi_process.shard_committer import (
 )
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 
-Row = TypeVar("Row")
 LatestDeletions = Callable[[Collection[str]], Awaitable[Mapping[str, int]]]
 """Returns the log position of the latest recent deletion of each of these keys."""
 

@@ -5,16 +5,15 @@ incarnation. `row_version` is the table version that a row was written with.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.ports import Row
 from pipeline.store.lancedb.lance_table import LanceTable
 from pipeline.store.lancedb.row_codec import RowCodec
-
-Row = TypeVar("Row")
 
 _PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 """Makes two concurrent merges that insert the same id conflict, so that the later one sees the earlier row.

@@ -6,11 +6,11 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
 
 import pyarrow as pa
 from lancedb import AsyncConnection, AsyncTable
 
+from pipeline.ports import Row
 from pipeline.store.lancedb.compaction_policy import CompactionPolicy
 from pipeline.store.lancedb.key_filter import KeyFilter
 from pipeline.store.lancedb.lance_table import LanceTable, release_unused_memory
@@ -24,8 +24,6 @@ from pipeline.store.lancedb.table_access import (
     open_or_create,
 )
 from pipeline.store.lancedb.table_directory import TableDirectory, count_versions
-
-Row = TypeVar("Row")
 
 _MIN_VERSIONS_TO_CLEAN = 1
 """Old versions are cleaned up beyond this number: each keeps the rows it replaced, perhaps all of them."""

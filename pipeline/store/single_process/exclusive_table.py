@@ -3,17 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
-from pipeline.ports import TablePosition
+from pipeline.ports import Row, TablePosition
 from pipeline.store.lancedb.memtable import MemTable, PendingChange
 from pipeline.store.lancedb.row_codec import RowCodec
 from pipeline.store.lancedb.sharded_table import ShardedTable, are_same_rows
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
 from pipeline.store.single_process.memtable_flusher import MemTableFlusher
 from pipeline.store.single_process.write_ahead_log import WriteAheadLog
-
-Row = TypeVar("Row")
 
 
 def shard_name(codec: RowCodec[Any], shard: int) -> str:

@@ -8,14 +8,13 @@ import logging
 import time
 from collections import deque
 from datetime import timedelta
-from typing import Generic, TypeVar
+from typing import Generic
 
+from pipeline.ports import Row
 from pipeline.store.lancedb.lance_table import STORAGE_ERRORS, run_to_completion
 from pipeline.store.lancedb.memtable import MemTable
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
 from pipeline.store.single_process.write_ahead_log import WriteAheadLog
-
-Row = TypeVar("Row")
 
 _RELAXED_FLUSH_SECONDS = 0.05
 _LOGGED_FLUSH_SECONDS = 5.0

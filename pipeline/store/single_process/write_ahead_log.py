@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from pipeline.ports import Row
 from pipeline.runtime.sqlite_connection import connect, transaction
 from pipeline.store.generations.generation_storage import WRITE_AHEAD_LOG_FOLDER
 from pipeline.store.lancedb.row_codec import RowCodec
 from pipeline.store.single_process.change_history import ChangeHistory
 
-Row = TypeVar("Row")
 Result = TypeVar("Result")
 WriteOperation = Callable[[sqlite3.Connection], object]
 

@@ -1,15 +1,15 @@
 """Small tables of one row per key: operations on whole namespaces, and answers to requests with an idempotency key."""
 
 from datetime import timedelta
-from typing import Generic, TypeVar
+from typing import Generic
 
+from pipeline.ports import Row
 from pipeline.rows import AnswerRow
 from pipeline.store.lancedb.sharded_table import ShardedTable
 
 ANSWER_RETENTION = timedelta(days=1)
 _PURGE_INTERVAL = 256
 """Answers after which old ones are deleted."""
-Row = TypeVar("Row")
 
 
 class RowRepository(Generic[Row]):

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby, repeat
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import numpy as np
 import pyarrow as pa
 
+from pipeline.ports import Row
 from pipeline.store.lancedb.row_codec import (
     TERM_LIST,
     RowCodec,
@@ -21,8 +22,6 @@ from pipeline.store.lancedb.row_codec import (
     vector_array,
     vector_type,
 )
-
-Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.ports import Row
 from pipeline.store.lancedb.row_codec import in_condition, in_incarnations
 from pipeline.store.lancedb.sharded_table import SHARD_COLUMN, ShardedTable
 from pipeline.store.lancedb.table_access import ROW_ID_COLUMN
-
-Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
