@@ -14,9 +14,9 @@ from pipeline.bus.bus_factory import open_bus
 from pipeline.bus.port import Bus
 from pipeline.bus.sealing.sealed_records import DESTROYED
 from pipeline.models import open_embedder, open_language_model, open_reranker
-from pipeline.models.instrumented_embedder import instrument_embedder
+from pipeline.models.instrumented_embedder import InstrumentedEmbedder
 from pipeline.models.media_endpoint import MediaEndpoint
-from pipeline.models.vector_cache import VectorCache, cache_embedder
+from pipeline.models.vector_cache import CachingEmbedder, VectorCache
 from pipeline.parsing.document_parser import FileParser
 from pipeline.parsing.parser_pool import ParserPool
 from pipeline.parsing.pdf_pages.page_renderer import PageRenderer
@@ -91,14 +91,14 @@ class Resources:
 
     def open_embedder(self, index_config: IndexConfig) -> ports.Embedder:
         """Open the embedder of an index config; ValueError names a missing setting."""
-        embedder = instrument_embedder(
+        embedder = InstrumentedEmbedder(
             embedder_from_settings(self.settings, index_config), self.metrics.observe_embedding
         )
         if index_config.embedder not in {"e5", "e5-encoder", "openai"}:
             return embedder  # as quick as the cache
         endpoint = self.settings.embedder_base_url or index_config.embedder_base_url
         address = endpoint if index_config.embedder == "openai" else None
-        return cache_embedder(embedder, self.vector_cache, f"{embedder.name} {embedder.dimensions} {address}")
+        return CachingEmbedder(embedder, self.vector_cache, f"{embedder.name} {embedder.dimensions} {address}")
 
 
 def index_config_from_settings(settings: Settings) -> IndexConfig:

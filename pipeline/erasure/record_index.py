@@ -1,6 +1,5 @@
 """Index of the log's records by incarnation, document and blob: a deletion finds its own without reading the log."""
 
-import logging
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from pipeline.bus.port import TopicPartition
 from pipeline.erasure.record_references import RecordReferences
-from pipeline.runtime.sqlite_connection import connect, transaction
+from pipeline.runtime.sqlite_connection import connect, open_or_replace, transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS places(id INTEGER PRIMARY KEY, topic TEXT, partition INTEGER, next INTEGER, stamp REAL,
@@ -27,7 +26,6 @@ CREATE TABLE IF NOT EXISTS released_blobs(digest TEXT PRIMARY KEY) WITHOUT ROWID
 """
 _TABLES = ("places", "incarnations", "records", "deletions", "pending", "needed_blobs", "released_blobs")
 _NO_DOCUMENT = 0
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +47,7 @@ class RecordIndex:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self._db = _open(path)
-        except sqlite3.OperationalError:
-            raise
-        except sqlite3.DatabaseError as error:
-            log.warning("%s is damaged (%s), and is rebuilt from the log.", path, error)
-            path.unlink()
-            self._db = _open(path)
+        self._db = open_or_replace(path, _open)
         rows = self._db.execute("SELECT id, topic, partition FROM places").fetchall()
         self._ids: dict[TopicPartition, int] = {(topic, partition): id_ for id_, topic, partition in rows}
 

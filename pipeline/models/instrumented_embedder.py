@@ -14,25 +14,18 @@ EmbedderCallListener = Callable[[str, float, Exception | None], None]
 """Receives the call (`documents`, `query`), its seconds, and its error or None."""
 
 
-def instrument_embedder(embedder: Embedder, on_call: EmbedderCallListener) -> Embedder:
-    """Wrap an embedder; the wrapper provides word vectors if the embedder does."""
-    if isinstance(embedder, WordVectors):
-        return _InstrumentedWordEmbedder(embedder, embedder, on_call)
-    return _InstrumentedEmbedder(embedder, on_call)
+class InstrumentedEmbedder:
+    """An embedder with its calls told to `on_call`. It provides word vectors if the embedder does."""
 
+    word_vectors: Callable[[Sequence[str]], NDArray[np.float32]]
 
-class _InstrumentedEmbedder:
     def __init__(self, embedder: Embedder, on_call: EmbedderCallListener) -> None:
         self._embedder = embedder
         self._on_call = on_call
-
-    @property
-    def name(self) -> str:
-        return self._embedder.name
-
-    @property
-    def dimensions(self) -> int:
-        return self._embedder.dimensions
+        self.name = embedder.name
+        self.dimensions = embedder.dimensions
+        if isinstance(embedder, WordVectors):
+            self.word_vectors = embedder.word_vectors
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         with self._timed("documents"):
@@ -51,12 +44,3 @@ class _InstrumentedEmbedder:
             self._on_call(call, perf_counter() - began, error)
             raise
         self._on_call(call, perf_counter() - began, None)
-
-
-class _InstrumentedWordEmbedder(_InstrumentedEmbedder):
-    def __init__(self, embedder: Embedder, word_vectors: WordVectors, on_call: EmbedderCallListener) -> None:
-        super().__init__(embedder, on_call)
-        self._word_vectors = word_vectors
-
-    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        return self._word_vectors.word_vectors(words)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pipeline.packed_vectors import pack, round_vector, unpack
 from pipeline.ports import Embedder, WordVectors
 from pipeline.rows import Vector
-from pipeline.runtime.sqlite_connection import connect, transaction
+from pipeline.runtime.sqlite_connection import connect, open_or_replace, transaction
 from pipeline.sealed_value import open_sealed, seal
 
 MAX_BYTES = 512 * 1024 * 1024
@@ -72,14 +72,7 @@ class VectorCache:
     def _open(self) -> sqlite3.Connection:
         if self._db is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                self._db = _connect(self._path)
-            except sqlite3.OperationalError:
-                raise  # a fault of the disk, not of the file
-            except sqlite3.DatabaseError as error:
-                _log.warning("The cache of vectors %s is damaged (%s): it starts anew.", self._path, error)
-                self._path.unlink()
-                self._db = _connect(self._path)
+            self._db = open_or_replace(self._path, _connect)
         return self._db
 
     def _close(self) -> None:
@@ -88,19 +81,14 @@ class VectorCache:
             self._db = None
 
 
-def cache_embedder(embedder: Embedder, cache: VectorCache, model: str) -> Embedder:
-    """Wrap an embedder; the wrapper provides word vectors if the embedder does. See `CachingEmbedder`."""
-    if isinstance(embedder, WordVectors):
-        return _CachingWordEmbedder(embedder, embedder, cache, model)
-    return CachingEmbedder(embedder, cache, model)
-
-
 class CachingEmbedder:
     """An embedder whose vectors are looked up before they are computed, rounded as they are stored either way.
 
     `model`: names everything that a vector depends on besides its text. Only for embedders that ignore the weights
-    of a query's words.
+    of a query's words. It provides word vectors if the embedder does.
     """
+
+    word_vectors: Callable[[Sequence[str]], NDArray[np.float32]]
 
     def __init__(self, embedder: Embedder, cache: VectorCache, model: str) -> None:
         self._embedder = embedder
@@ -110,6 +98,8 @@ class CachingEmbedder:
         self._computing = dict[bytes, asyncio.Task[dict[bytes, Vector]]]()
         self.name = embedder.name
         self.dimensions = embedder.dimensions
+        if isinstance(embedder, WordVectors):
+            self.word_vectors = embedder.word_vectors
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Return a vector per text; equal texts are embedded once, also those of two callers at a time."""
@@ -153,15 +143,6 @@ class CachingEmbedder:
 
     def _key(self, text: str) -> bytes:
         return sha512(self._model + b"\0" + text.encode("utf-8", "surrogatepass")).digest()[: _NAME_BYTES + 32]
-
-
-class _CachingWordEmbedder(CachingEmbedder):
-    def __init__(self, embedder: Embedder, word_vectors: WordVectors, cache: VectorCache, model: str) -> None:
-        super().__init__(embedder, cache, model)
-        self._word_vectors = word_vectors
-
-    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        return self._word_vectors.word_vectors(words)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

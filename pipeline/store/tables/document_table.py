@@ -45,7 +45,6 @@ DocumentSort = Literal["createdAt", "updatedAt"]
 _SORT_COLUMNS = {"createdAt": "created_at", "updatedAt": "updated_at"}
 _TEXT_ITSELF = "text"
 """Stands for content that is the text of its document, as a plain text is; no JSON begins like this."""
-_FILTER_COLUMNS = ("filter_tokens", "filter_values")
 _TEXT_COLUMNS = ("text", "source", "recent")
 _SEARCH_COLUMNS = ["key", "id", "title", "type", "summary", "metadata", "date", "created_at", "updated_at"]
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from filelock import lock_descriptor
 
 from pipeline.rows import NamespaceRow, OrganizationRow
-from pipeline.runtime.sqlite_connection import connect, transaction
+from pipeline.runtime.sqlite_connection import connect, open_or_replace, transaction
 from pipeline.stage import Record
 from pipeline.store.lancedb.lance_table import run_to_completion
 from schemas.events import ConnectorChanged, KeyChanged, NamespaceChanged, OrganizationChanged, SettingsChanged
@@ -80,17 +80,9 @@ class SettingsCatalog:
         self._open()
 
     def _open(self) -> None:
-        try:
-            self._reader, self._writer = _connect(self._path)
-        except sqlite3.OperationalError:
-            raise  # a fault of the disk, not of the file
-        except sqlite3.DatabaseError as error:
-            if self._path is None:
-                raise
-            _log.warning("The catalog %s is damaged (%s): it is read from the log again.", self._path, error)
-            self._path.unlink()
-            self._reader, self._writer = _connect(self._path)
-        self._close = weakref.finalize(self, _close, self._reader, self._writer)
+        connections = _connect(None) if self._path is None else open_or_replace(self._path, _connect)
+        self._reader, self._writer = connections
+        self._close = weakref.finalize(self, _close, *connections)
         self._cached: OrderedDict[str, NamespaceRow | None] = OrderedDict()
         self._organization = OrganizationChanged(updated_at=_EPOCH)
         self._keys: dict[str, KeyChanged] = {}

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.errors import RetryableError
 from pipeline.models import NullEmbedder
-from pipeline.models.instrumented_embedder import instrument_embedder
+from pipeline.models.instrumented_embedder import InstrumentedEmbedder
 from pipeline.models.wordllama_embedder import WordLlamaEmbedder
 from pipeline.ports import WordVectors
 from pipeline.rows import Vector
@@ -30,7 +30,7 @@ class FailingEmbedder(NullEmbedder):
 async def test_vectors_and_words_are_those_of_the_embedder() -> None:
     told: list[tuple[str, Exception | None]] = []
     plain = WordLlamaEmbedder.from_package()
-    same = instrument_embedder(plain, lambda call, _, error: told.append((call, error)))
+    same = InstrumentedEmbedder(plain, lambda call, _, error: told.append((call, error)))
     assert (same.name, same.dimensions) == (plain.name, plain.dimensions)
     np.testing.assert_array_equal(await same.embed_documents(["a cat"]), await plain.embed_documents(["a cat"]))
     weight: Callable[[str], float] = lambda word: float(len(word))  # noqa: E731 - shorter than a function
@@ -41,12 +41,12 @@ async def test_vectors_and_words_are_those_of_the_embedder() -> None:
 
 
 def test_an_embedder_that_knows_no_words_still_knows_none() -> None:
-    assert not isinstance(instrument_embedder(NullEmbedder(), lambda *_: None), WordVectors)
+    assert not isinstance(InstrumentedEmbedder(NullEmbedder(), lambda *_: None), WordVectors)
 
 
 async def test_an_embedder_that_does_not_answer_is_known_until_it_does() -> None:
     metrics, away = Metrics(), FailingEmbedder()
-    embedder = instrument_embedder(away, metrics.observe_embedding)
+    embedder = InstrumentedEmbedder(away, metrics.observe_embedding)
     for _ in range(2):
         with pytest.raises(RetryableError):
             await embedder.embed_documents(["x"])

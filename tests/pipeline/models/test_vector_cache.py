@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.models.vector_cache import MAX_QUERIES, CachingEmbedder, VectorCache, cache_embedder
+from pipeline.models.vector_cache import MAX_QUERIES, CachingEmbedder, VectorCache
 from pipeline.models.wordllama_embedder import WordLlamaEmbedder
 from pipeline.packed_vectors import pack, round_vector
 from pipeline.ports import WordVectors
@@ -193,8 +193,8 @@ async def test_questions_not_asked_for_longest_are_forgotten(cache: VectorCache)
 
 
 async def test_vectors_of_words_are_passed_on_where_the_model_has_them(cache: VectorCache) -> None:
-    assert not isinstance(cache_embedder(HashingEmbedder(), cache, "hashing"), WordVectors)
+    assert not isinstance(CachingEmbedder(HashingEmbedder(), cache, "hashing"), WordVectors)
     words = WordLlamaEmbedder.from_package()
-    wrapped = cache_embedder(words, cache, "words")
+    wrapped = CachingEmbedder(words, cache, "words")
     assert isinstance(wrapped, WordVectors)
     np.testing.assert_array_equal(wrapped.word_vectors(["tea"]), words.word_vectors(["tea"]))
