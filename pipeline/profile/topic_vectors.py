@@ -5,13 +5,13 @@ A file, because embedding 175 texts beside a large import takes longer than some
 
 import asyncio
 from dataclasses import astuple, dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.ports import Embedder
-from pipeline.profile.bucket_topics import TOPICS
 from pipeline.rows import Vector
 from pipeline.vector_classifier import center_vectors
 
@@ -34,6 +34,14 @@ class TopicVectors:
         np.save(path, np.vstack(astuple(self)).astype(np.float16))
 
 
+@cache
+def topics() -> dict[str, list[str]]:
+    """Return example facts by topic, in the order of the files of vectors."""
+    paragraphs = Path(__file__).with_name("topics.txt").read_text("utf-8").strip().split("\n\n")
+    lines = ([line.strip() for line in paragraph.split("\n")] for paragraph in paragraphs)
+    return {topic: examples for topic, *examples in lines}
+
+
 def topics_file(embedder_name: str) -> Path:
     """Return where an embedder's topics lie, if they do; `python -m bench.topic_vectors` writes them."""
     return Path(__file__).parent / f"topics_{embedder_name.replace(' ', '_')}.npy"
@@ -45,17 +53,19 @@ async def topic_vectors(embedder: Embedder) -> TopicVectors:
 
 
 def _read(path: Path) -> TopicVectors:
-    rows = np.load(path).astype(np.float32)
-    return TopicVectors(rows[: len(TOPICS)], rows[len(TOPICS) : -2], rows[-2], rows[-1])
+    rows, count = np.load(path).astype(np.float32), len(topics())
+    return TopicVectors(rows[:count], rows[count:-2], rows[-2], rows[-1])
 
 
 async def embed_topics(embedder: Embedder) -> TopicVectors:
-    vectors = np.stack(await embedder.embed_documents([text for texts in TOPICS.values() for text in texts]))
-    offsets = np.cumsum([0, *map(len, TOPICS.values())])[:-1]
+    examples_by_topic = topics().values()
+    vectors = np.stack(await embedder.embed_documents([text for texts in examples_by_topic for text in texts]))
+    counts = np.array([*map(len, examples_by_topic)])
+    offsets = np.cumsum(counts) - counts
     mean = vectors.mean(axis=0)
-    counts = np.array([len(texts) for texts in TOPICS.values()], np.float32)
-    examples = (np.add.reduceat(center_vectors(vectors, mean), offsets, axis=0) / counts[:, None]).astype(np.float32)
-    descriptions = np.stack(await asyncio.gather(*map(embedder.embed_query, TOPICS)))
+    sums = np.add.reduceat(center_vectors(vectors, mean), offsets, axis=0)
+    examples = (sums / counts[:, None]).astype(np.float32)
+    descriptions = np.stack(await asyncio.gather(*map(embedder.embed_query, topics())))
     description_mean = descriptions.mean(axis=0)
     return TopicVectors(
         center_vectors(examples, np.zeros_like(mean)),
