@@ -68,6 +68,11 @@ class ResponseBody(BaseModel):
     )
 
 
+def without_none(**values: Any) -> dict[str, Any]:
+    """Drop fields without a value: an optional key is absent, not null."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def format_timestamp(moment: datetime) -> str:
     """Format as RFC 3339 in UTC with milliseconds and a literal Z, which the contract's pattern requires."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

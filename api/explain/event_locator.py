@@ -11,7 +11,7 @@ from pipeline.bus.records import RawRecord, decode
 from pipeline.rows import DocumentRow, ProvenanceEntry
 from pipeline.runtime.correlation import REQUEST_ID_HEADER
 from pipeline.stage import Record
-from schemas.base import Event, format_timestamp
+from schemas.base import Event, format_timestamp, without_none
 from schemas.events import DocumentExtracted, DocumentSubmitted, MemoriesForgotten, MemoriesFormed
 from schemas.http.extensions.explain_bodies import LogRecordResponse
 from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED, MEMORIES_FORGOTTEN, MEMORIES_FORMED, Topic
@@ -98,7 +98,6 @@ class EventLocator:
 def to_log_event(
     stage: Literal["submit", "extract", "memories", "forget"], record: Record[Any], **details: Any
 ) -> LogRecordResponse:
-    request = record.headers.get(REQUEST_ID_HEADER)
     return LogRecordResponse(
         stage=stage,
         id=f"{record.topic}/{record.partition}/{record.offset}",
@@ -107,8 +106,7 @@ def to_log_event(
         offset=record.offset,
         at=format_timestamp(record.event.at),
         recorded_at=format_timestamp(record.timestamp),
-        **({} if request is None else {"request_id": request}),
-        **{name: value for name, value in details.items() if value is not None},
+        **without_none(request_id=record.headers.get(REQUEST_ID_HEADER), **details),
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from api.errors.http_errors import NotFoundError
@@ -13,14 +12,11 @@ from pipeline.memory.versioning.provenance import provenance_of
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow, ProvenanceEntry
 from pipeline.stage import Record
 from pipeline.store import ShardedChunkTable, ShardedDocumentTable, ShardedMemoryTable
-from schemas.base import format_timestamp
+from schemas.base import format_timestamp, without_none
 from schemas.events import DocumentSubmitted, Relation
 from schemas.http.extensions import explain_bodies as bodies
 from schemas.limits import MAX_RELATED_MEMORIES
 
-EVENT_NOT_FOUND_NOTE = (
-    "The event of {what} is not in the log any more, or further on than the {most:,} records looked at."
-)
 OLDER_TEXT_NOTE = "The document has a newer text; where this one stood in it is not known any more."
 
 
@@ -74,7 +70,7 @@ class OriginTracer:
         notes: list[str] = []
         submission = await self.event_locator.submission(row, chunk.seq)
         if submission is None:
-            notes.append(EVENT_NOT_FOUND_NOTE.format(what="its submission", most=MAX_SCANNED_RECORDS))
+            notes.append(_not_found("its submission"))
         events = [] if submission is None else [submission_log_event(submission)]
         events += await self._extraction_events(row, submission, notes)
         return bodies.ExplainedChunk(
@@ -86,7 +82,7 @@ class OriginTracer:
             embedder=self.embedder_name,
             events=events,
             notes=notes,
-            **_without_none(heading=chunk.heading, page=chunk.page),
+            **without_none(heading=chunk.heading, page=chunk.page),
         )
 
     async def memory(self, namespace: NamespaceRow, id: str) -> bodies.ExplainedMemory:  # noqa: A002
@@ -102,22 +98,15 @@ class OriginTracer:
             statements.append(await self._to_stated_by(row, provenance, source, notes))
         return bodies.ExplainedMemory(
             id=row.id,
-            memory=row.text,
-            version=row.version,
+            **_version_state_fields(row),
             is_static=row.is_static,
             is_inference=row.is_inference,
-            is_latest=row.is_active,
-            is_forgotten=row.forgotten_at is not None,
             statements=statements,
             relations=await self._explained_relations(namespace, row),
             events=await self._forgetting_events(row),
             embedder=self.embedder_name,
             notes=notes,
-            **_without_none(
-                forgotten_at=_format_optional(row.forgotten_at),
-                forget_reason=row.forget_reason,
-                expires_at=_format_optional(row.expires_at),
-            ),
+            **without_none(forgotten_at=row.forgotten_at, forget_reason=row.forget_reason, expires_at=row.expires_at),
         )
 
     async def _find_document(self, key: str) -> DocumentRow | None:
@@ -128,7 +117,7 @@ class OriginTracer:
     ) -> list[bodies.LogRecordResponse]:
         found = None if submission is None else await self.event_locator.extraction(row, submission)
         if found is None:
-            notes.append(EVENT_NOT_FOUND_NOTE.format(what="the extraction of its text", most=MAX_SCANNED_RECORDS))
+            notes.append(_not_found("the extraction of its text"))
             return []
         return [to_log_event("extract", found)]
 
@@ -141,12 +130,12 @@ class OriginTracer:
             event_dates=list(statement.event_dates),
             replaced_by=list(statement.superseded_by),
             events=[] if source is None else await self._statement_events(row, statement, source, notes),
-            **_without_none(
+            **without_none(
                 document=None if source is None else _to_origin(source),
                 span=None if source is None else _statement_span(statement, source, notes),
                 date=statement.date,
                 said_by=statement.said_by,
-                forgotten_at=_format_optional(statement.forgotten_at),
+                forgotten_at=statement.forgotten_at,
                 forget_reason=statement.forget_reason,
             ),
         )
@@ -159,19 +148,13 @@ class OriginTracer:
         for seq in dict.fromkeys((statement.first_stated_seq, statement.seq)):
             submission = await self.event_locator.submission(source, seq)
             if submission is None:
-                notes.append(
-                    EVENT_NOT_FOUND_NOTE.format(
-                        what=f"submission {seq} of {source.id[:100]!r}", most=MAX_SCANNED_RECORDS
-                    )
-                )
+                notes.append(_not_found(f"submission {seq} of {source.id[:100]!r}"))
                 continue
             events.append(submission_log_event(submission))
             events += await self._extraction_events(source, submission, notes)
             formed = await self.event_locator.memory_formation(source, submission)
             if formed is None:
-                notes.append(
-                    EVENT_NOT_FOUND_NOTE.format(what=f"memories of {source.id[:100]!r}", most=MAX_SCANNED_RECORDS)
-                )
+                notes.append(_not_found(f"memories of {source.id[:100]!r}"))
                 continue
             by = next((memory.extracted_by for memory in formed.event.memories if memory.id == row.id), None)
             events.append(to_log_event("memories", formed, extracted_by=by))
@@ -222,7 +205,7 @@ def _to_explained_relation(
         id=memory_id,
         reason=relation.reason,
         **known,
-        **_without_none(slot=relation.attribute, evidence=relation.evidence, score=relation.score),
+        **without_none(attribute=relation.attribute, evidence=relation.evidence, score=relation.score),
     )
 
 
@@ -242,7 +225,7 @@ def _to_origin(row: DocumentRow) -> bodies.SourceDocument:
         type=row.type,
         created_at=format_timestamp(row.created_at),
         updated_at=format_timestamp(row.updated_at),
-        **_without_none(url=row.url, file=row.upload.filename if row.upload is not None else None),
+        **without_none(url=row.url, file=row.upload.filename if row.upload is not None else None),
     )
 
 
@@ -261,10 +244,9 @@ def _statement_span(statement: ProvenanceEntry, source: DocumentRow, notes: list
     return bodies.TextSpan(start=statement.start, end=statement.end, text=source.text[statement.start : statement.end])
 
 
-def _format_optional(moment: datetime | None) -> str | None:
-    return None if moment is None else format_timestamp(moment)
-
-
-def _without_none(**values: Any) -> dict[str, Any]:
-    """Drop keys without a value: an optional key is absent, not null."""
-    return {name: value for name, value in values.items() if value is not None}
+def _not_found(event: str) -> str:
+    """Say that an event was not found, and why that may be."""
+    return (
+        f"The event of {event} is not in the log any more, or further on than the {MAX_SCANNED_RECORDS:,} records"
+        " looked at."
+    )

@@ -80,6 +80,7 @@ async def test_a_memory_says_which_events_made_it_and_why_it_replaced_another(se
         "Ada lives in Berlin",
     )
     assert relation["evidence"] == "berlin -> rome"
+    assert relation["attribute"] == "residence of ada"
     assert (why["version"], why["isLatest"], why["notes"]) == (2, True, [])
     before = await _memory_id(service, ns, "Ada lives in Berlin")
     assert [(relation["direction"], relation["id"]) for relation in before["relations"]] == [("from", why["id"])]
