@@ -13,7 +13,7 @@ from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError
 from api.questions.question_notifier import QuestionNotifier
 from api.questions.webhook_sender import SECRET_PREFIX
 from schemas.address_secrets import is_masked, mask_secrets
-from schemas.base import format_timestamp
+from schemas.base import format_timestamp, without_none
 from schemas.events import QuestionChanged, QuestionNotification
 from schemas.http.extensions import feed_bodies as bodies
 from schemas.limits import MAX_QUESTIONS
@@ -183,13 +183,7 @@ def _to_response(questions: QuestionNotifier, question: QuestionChanged) -> bodi
     obstacle = questions.obstacle(question)
     pending = report.pending[0] if report.pending else None
     error = obstacle or (pending.error if pending else None)
-    given: dict[str, str] = {}
-    if report.delivered_at is not None:
-        given["delivered_at"] = format_timestamp(report.delivered_at)
-    if error is not None:
-        given["error"] = error
-    if obstacle is None and pending is not None and pending.retry_at is not None:
-        given["retry_at"] = format_timestamp(pending.retry_at)
+    retry_at = pending.retry_at if pending and obstacle is None else None
     status = "paused" if question.is_paused else "stopped" if obstacle else "failing" if error else "active"
     return bodies.QuestionResponse(
         id=question.id,
@@ -202,7 +196,7 @@ def _to_response(questions: QuestionNotifier, question: QuestionChanged) -> bodi
         delivered=report.delivered,
         waiting=len(report.pending),
         dead_letters=[_to_undelivered(letter) for letter in report.dead_letters],
-        **given,
+        **without_none(delivered_at=report.delivered_at, error=error, retry_at=retry_at),
     )
 
 

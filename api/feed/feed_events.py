@@ -9,7 +9,7 @@ from pipeline.projection import touches_content
 from pipeline.rows import DocumentRow, MemoryRow
 from pipeline.stage import Record
 from pipeline.store import SettingsCatalog
-from schemas.base import ResponseBody, format_timestamp
+from schemas.base import ResponseBody, format_timestamp, without_none
 from schemas.events import DocumentExtracted, DocumentSubmitted, MemoriesForgotten, MemoriesFormed
 from schemas.http.extensions import feed_bodies as bodies
 
@@ -64,7 +64,7 @@ async def _extracted(record: Record[DocumentExtracted], tables: FeedTables) -> F
     title = event.title if is_there else None  # the words of a deleted document are not sent
     at = format_timestamp(event.at)
     return FeedEvent(
-        "document.extracted", bodies.DocumentFeedEvent(id=event.id, at=at, type=event.type, **_given(title=title))
+        "document.extracted", bodies.DocumentFeedEvent(id=event.id, at=at, type=event.type, **without_none(title=title))
     )
 
 
@@ -75,7 +75,7 @@ async def _processed(record: Record[DocumentSubmitted], tables: FeedTables) -> F
     row = _first(await tables.documents.get({event.document}), event.document)
     if row is None or row.content_seq > record.offset or row.status not in ("done", "failed"):
         return None  # deleted, or sent with the newer content
-    data = bodies.DocumentFeedEvent(id=row.id, at=format_timestamp(row.updated_at), **_given(error=row.error))
+    data = bodies.DocumentFeedEvent(id=row.id, at=format_timestamp(row.updated_at), **without_none(error=row.error))
     return FeedEvent("document.done" if row.status == "done" else "document.failed", data)
 
 
@@ -142,7 +142,3 @@ def _to_created(row: MemoryRow) -> bodies.CreatedMemory:
 def _first(rows: Mapping[str, Sequence[Row]], key: str) -> Row | None:
     held = rows.get(key)
     return held[0] if held else None
-
-
-def _given(**values: str | None) -> dict[str, str]:
-    return {name: value for name, value in values.items() if value is not None}

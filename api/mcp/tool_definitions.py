@@ -49,6 +49,7 @@ async def search(client: ServiceClient, args: tool_arguments.SearchArguments) ->
 def _to_search_hit(result: dict[str, Any]) -> tool_results.SearchHit:
     memory = result.get("memory")
     document = (result.get("included") or {}).get("document")
+    source = None if document is None else tool_results.ResultSource.model_validate(document)
     trust = result["metadata"].get("trust")
     return tool_results.SearchHit(
         id=result["id"],
@@ -56,11 +57,9 @@ def _to_search_hit(result: dict[str, Any]) -> tool_results.SearchHit:
         text=memory or result["chunk"],
         similarity=result["similarity"],
         updated_at=result["system"]["updatedAt"],
-        source=None
-        if document is None
-        else tool_results.ResultSource(**{name: document[name] for name in ("id", "title", "type")}),
+        source=source,
         trust=trust if isinstance(trust, str) else None,
-        place=None if document is None else page_phrase(document["type"], result["metadata"]),
+        place=None if source is None else page_phrase(source.type, result["metadata"]),
     )
 
 
@@ -91,10 +90,8 @@ async def forget(client: ServiceClient, args: tool_arguments.ForgetArguments) ->
     return tool_results.ForgetResult(
         namespace=namespace,
         forgotten=not args.dry_run,
-        matches=[tool_results.MemoryMatch(id=memory["id"], memory=memory["memory"]) for memory in response["matches"]],
-        problems=[
-            tool_results.ForgetFailure(id=failure["id"], error=failure["error"]) for failure in response["errors"]
-        ],
+        matches=response["matches"],
+        problems=response["errors"],
         sentences=[
             tool_results.RedactedSentence(document=document["id"], text=text)
             for document in response.get("documents", ())
@@ -126,24 +123,13 @@ async def list_documents(
     namespace = await client.resolve_namespace(args.namespace)
     query = {"page": args.page, "limit": args.limit}
     listed = await client.call("POST", f"/ns/{quote(namespace)}/list/documents", query=query, body={})
-    return tool_results.DocumentPage(
-        namespace=namespace,
-        documents=[
-            tool_results.ListedDocument(
-                id=document["id"],
-                title=document["title"],
-                type=document["type"],
-                status=document["system"]["status"],
-                memories=document["system"]["memoryCount"],
-                updated_at=document["system"]["updatedAt"],
-                error=document["system"].get("error"),
-            )
-            for document in listed["documents"]
-        ],
-        page=listed["pagination"]["currentPage"],
-        pages=listed["pagination"]["totalPages"],
-        total=listed["pagination"]["totalItems"],
-    )
+    documents = [
+        tool_results.ListedDocument.model_validate(
+            {**document, "error": None, **document["system"], "memories": document["system"]["memoryCount"]}
+        )
+        for document in listed["documents"]
+    ]
+    return tool_results.DocumentPage(namespace=namespace, documents=documents, **_page_fields(listed))
 
 
 async def get_document(client: ServiceClient, args: tool_arguments.GetDocumentArguments) -> tool_results.DocumentText:
@@ -162,7 +148,7 @@ async def get_document(client: ServiceClient, args: tool_arguments.GetDocumentAr
         content=content[args.offset : end],
         total_characters=len(content),
         next_offset=end if end < len(content) else None,
-        memories=[tool_results.MemoryMatch(id=memory["id"], memory=memory["memory"]) for memory in read["memories"]],
+        memories=read["memories"],
         updated_at=read["system"]["updatedAt"],
     )
 
@@ -173,20 +159,25 @@ async def list_namespaces(
     """GET /ns."""
     query = {"page": args.page, "limit": 100} | ({} if args.name_contains is None else {"q": args.name_contains})
     listed = await client.call("GET", "/ns", query=query)
-    return tool_results.NamespacePage(
-        namespaces=[
-            tool_results.ListedNamespace(
-                namespace=item["namespace"],
-                documents=item["documentCount"],
-                memories=item["memoryCount"],
-                description=item["description"],
-            )
-            for item in listed["namespaces"]
-        ],
-        page=listed["pagination"]["currentPage"],
-        pages=listed["pagination"]["totalPages"],
-        total=listed["pagination"]["totalItems"],
-    )
+    namespaces = [
+        tool_results.ListedNamespace(
+            namespace=item["namespace"],
+            documents=item["documentCount"],
+            memories=item["memoryCount"],
+            description=item["description"],
+        )
+        for item in listed["namespaces"]
+    ]
+    return tool_results.NamespacePage(namespaces=namespaces, **_page_fields(listed))
+
+
+def _page_fields(listed: dict[str, Any]) -> dict[str, Any]:
+    pagination = listed["pagination"]
+    return {
+        "page": pagination["currentPage"],
+        "pages": pagination["totalPages"],
+        "total": pagination["totalItems"],
+    }
 
 
 async def whoami(client: ServiceClient, _: tool_arguments.WhoAmIArguments) -> tool_results.CallerResult:

@@ -16,6 +16,7 @@ from api.dependencies.authentication import (
 from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4.container_tags import open_container, open_for_change
+from schemas.base import without_none
 from schemas.http.v3_v4.connection_bodies import Connection, ConnectionCreated, ConnectionDeleted, CreateConnectionBody
 from schemas.http.v3_v4.lenient_body import TaggedBody
 from schemas.http.v5.connector_bodies import ConnectorBody, ConnectorResponse, Provider
@@ -85,8 +86,7 @@ async def configure(caller: ConnectKey, id: ConnectionPath) -> None:
 async def create(caller: ConnectKey, provider: Provider, body: CreateConnectionBody) -> ConnectionCreated:
     """Create a connection; a user authorizes it by the link, where the provider needs that."""
     access = open_for_change(caller, body.tags)
-    raw: dict[str, object] = {"provider": provider, "config": body.metadata, "documentLimit": body.document_limit}
-    fields = {name: value for name, value in raw.items() if value is not None}
+    fields = without_none(provider=provider, config=body.metadata, documentLimit=body.document_limit)
     if body.redirect_url and provider not in _WITH_KEYS:
         fields["redirectUrl"] = body.redirect_url
     try:

@@ -12,7 +12,6 @@ from api.dependencies.path_and_query_parameters import DocumentIncludes, Documen
 from api.presenters import resource_presenter
 from api.routes.contract_route import IngestRoute, MultipartRoute, error_responses
 from api.routes.v5 import multipart_upload
-from schemas.events import Dreaming, TaskType
 from schemas.http.v5 import document_bodies as bodies
 
 router = APIRouter(route_class=IngestRoute, prefix="/ns/{namespace}/document")
@@ -30,25 +29,11 @@ def _accepted_response(outcome: document_submission.SubmissionOutcome) -> bodies
     return bodies.DocumentAccepted(id=outcome.id, status=outcome.status)
 
 
-def _to_draft(item: bodies.BatchItem, task_type: TaskType | None, dreaming: Dreaming | None) -> DocumentDraft:
-    return DocumentDraft(
-        id=item.id,
-        content=item.content,
-        supporting_context=item.supporting_context,
-        metadata=item.metadata,
-        group=item.group,
-        date=item.date,
-        task_type=task_type,
-        dreaming=dreaming,
-    )
-
-
 @router.post("", tags=["Ingest"], responses=_INGEST_ERRORS)
 async def add(access: WriteAccess, body: bodies.DocumentBody) -> bodies.DocumentAccepted:
     """Add a document, or append to an existing document with the same id."""
     document_submission.require_valid_content(body.content)
-    draft = _to_draft(body, body.task_type, body.dreaming)
-    return _accepted_response(await document_submission.add_document(access, draft))
+    return _accepted_response(await document_submission.add_document(access, DocumentDraft(**dict(body))))
 
 
 @router.post(
@@ -58,7 +43,7 @@ async def add_batch(access: WriteAccess, body: bodies.BatchBody) -> bodies.Batch
     """Add up to 600 documents with one write; a rejected document does not affect the others."""
     problems = [bodies.validate_content(item.content) for item in body.documents]
     valid = [item for item, problem in zip(body.documents, problems, strict=True) if problem is None]
-    drafts = [_to_draft(item, body.task_type, body.dreaming) for item in valid]
+    drafts = [DocumentDraft(**dict(item), task_type=body.task_type, dreaming=body.dreaming) for item in valid]
     outcomes = await document_submission.add_documents(access, drafts) if drafts else []
     results = [
         bodies.BatchResult(id=outcome.id, status=outcome.status) for outcome in outcomes if outcome.error is None
