@@ -19,7 +19,7 @@ from connectors.client.http_client import HttpClients
 from connectors.edge.edge_routes import edge_routes
 from connectors.edge.webhooks import WebhookReceiver
 from connectors.provider_interface import Provider
-from connectors.sync.connector_quota import DocumentQuota
+from connectors.sync.sync_runner import DocumentQuota
 from connectors.sync.sync_scheduler import SyncScheduler
 from pipeline.bus.port import Bus
 from pipeline.connector_registry import ConnectorRegistry, ConnectorTables

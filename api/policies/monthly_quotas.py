@@ -115,7 +115,7 @@ class ConnectorQuota:
     """Quota of connectors: their documents count for the key that created them.
 
     If that key is unknown or deleted, only the organization's quota applies. Implements
-    `connectors.sync.connector_quota.DocumentQuota`.
+    `connectors.sync.sync_runner.DocumentQuota`.
     """
 
     quotas: MonthlyQuotas

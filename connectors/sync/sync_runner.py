@@ -9,19 +9,17 @@ import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 from connectors import errors, sync_messages
 from connectors.provider_interface import Connection, Provider
 from connectors.sync import item_submission
-from connectors.sync.connector_quota import DocumentQuota
 from connectors.sync.sync_state import BufferedSyncState
 from pipeline.errors import RetryableError
 from pipeline.ports import Blobs, Clock, Lease, Publisher
 from pipeline.store.tables.connector_state_table import ConnectorStateRow, ConnectorStateTable
-from schemas.base import Event
 from schemas.events import ConnectorChanged, DocumentSubmitted, SyncError, SyncItemFailure, SyncReported
 from schemas.topics import DOCUMENTS_SUBMITTED
 
@@ -37,8 +35,18 @@ _PROGRESS_ID: Final = ""
 log = logging.getLogger(__name__)
 
 
-class SyncProgress(Event):
-    """Progress of a connector, stored with its state.
+class DocumentQuota(Protocol):
+    """Document quota by API key; `api_key_id` is the connector's creator, None if unknown."""
+
+    def check(self, api_key_id: str | None, requested: int) -> str | None:
+        """Return a message if this many more documents exceed the quota, else None."""
+
+    def record_documents(self, api_key_id: str | None, documents: int) -> None:
+        """Count documents that were published to the log."""
+
+
+class SyncProgress(BaseModel):
+    """Progress of a connector, stored with its state and changed in place.
 
     `listing_number` numbers complete listings, `full_sync` is true during one, and `revision` is the selection
     revision that the listing is based on.
@@ -164,15 +172,11 @@ class SyncRunner:
     async def _begin(self, *, full_sync: bool) -> None:
         progress = self._progress
         if full_sync:
-            update: dict[str, Any] = {
-                "cursor": None,
-                "listing_number": progress.listing_number + 1,
-                "full_sync": True,
-                "revision": self.row.selection_revision,
-                "unlistable_prefixes": (),
-            }
-            progress = progress.model_copy(update=update)
-        self._progress = progress
+            progress.cursor = None
+            progress.listing_number += 1
+            progress.full_sync = True
+            progress.revision = self.row.selection_revision
+            progress.unlistable_prefixes = ()
         self._full_listing |= progress.full_sync
         listing = progress.listing_number
         placed = await self.state.count("item", "failed", in_listing=listing) if progress.full_sync else 0
@@ -209,7 +213,7 @@ class SyncRunner:
             case sync_messages.SourceItem():
                 await self._handle_item(step)
             case sync_messages.RemovedItem():
-                self._count(processed=1)
+                self._progress.processed += 1
                 if await self._sync_state.on_removed(step.id):
                     self._enqueue_deletion(item_submission.document_id(self.row, step.id))
             case sync_messages.FailedItem():
@@ -217,10 +221,9 @@ class SyncRunner:
             case sync_messages.ProviderState():
                 self._sync_state.on_provider_state(step)
             case sync_messages.UnlistablePrefix():
-                kept = (*self._progress.unlistable_prefixes, step.prefix)
-                self._progress = self._progress.model_copy(update={"unlistable_prefixes": kept})
+                self._progress.unlistable_prefixes += (step.prefix,)
             case sync_messages.Checkpoint():
-                self._progress = self._progress.model_copy(update={"cursor": dict(step.cursor)})
+                self._progress.cursor = dict(step.cursor)
                 await self._commit()
 
     async def _handle_item(self, item: sync_messages.SourceItem) -> None:
@@ -239,7 +242,7 @@ class SyncRunner:
                 sync_messages.FailedItem(item.id, str(error), item.title, error.code, error.retryable)
             )
             return
-        self._count(processed=1)
+        self._progress.processed += 1
         size = len(event.content.text or "") if event.content else 0
         self._enqueue(event, 1000 + size)
         await self._sync_state.on_submitted(item, fingerprint)
@@ -251,7 +254,8 @@ class SyncRunner:
             raise errors.QuotaExhaustedError(refusal)
 
     async def _handle_failure(self, failure: sync_messages.FailedItem) -> None:
-        self._count(processed=1, failed=1)
+        self._progress.processed += 1
+        self._progress.failed += 1
         if len(self._progress.failures) < MAX_REPORTED_FAILURES:
             reported = SyncItemFailure(
                 document=item_submission.document_id(self.row, failure.id),
@@ -260,8 +264,7 @@ class SyncRunner:
                 message=failure.message,
                 at=self.clock.now(),
             )
-            failures = (*self._progress.failures, reported)
-            self._progress = self._progress.model_copy(update={"failures": failures})
+            self._progress.failures += (reported,)
         await self._sync_state.on_failure(failure)
 
     async def _finish_listing(self) -> None:
@@ -271,8 +274,9 @@ class SyncRunner:
             async for rows in self._sync_state.unlisted_rows():
                 await self._remove_unlisted(rows)
             await self._remove_orphans()
-            update = {"full_sync": False, "unlistable_prefixes": (), "listed_at": self.clock.now()}
-            self._progress = self._progress.model_copy(update=update)
+            self._progress.full_sync = False
+            self._progress.unlistable_prefixes = ()
+            self._progress.listed_at = self.clock.now()
         await self._commit()
 
     async def _remove_unlisted(self, rows: list[ConnectorStateRow]) -> None:
@@ -313,7 +317,7 @@ class SyncRunner:
     async def _commit(self) -> None:
         """Publish the documents, then commit their state together with the cursor."""
         await self._publish()
-        self._count(over_limit=self._sync_state.over_limit)
+        self._progress.over_limit += self._sync_state.over_limit
         self._sync_state.over_limit = 0
         rows, gone = self._sync_state.drain()
         self.lease.ensure_valid()
@@ -327,26 +331,14 @@ class SyncRunner:
             self._reported_at = now
             await self.report(self.row, self._build_report("running"))
 
-    def _count(self, *, processed: int = 0, failed: int = 0, over_limit: int = 0) -> None:
-        progress = self._progress
-        self._progress = progress.model_copy(
-            update={
-                "processed": progress.processed + processed,
-                "failed": progress.failed + failed,
-                "over_limit": progress.over_limit + over_limit,
-            }
-        )
-
     def _build_report(self, status: Any) -> SyncReported:
-        progress = self._progress
+        counts = self._progress.model_dump(include={"processed", "failed", "over_limit"})
         return self.requested_run.model_copy(
             update={
+                **counts,
                 "status": status,
                 "full": self._full_listing or self.requested_run.full,
-                "processed": progress.processed,
-                "failed": progress.failed,
-                "over_limit": progress.over_limit,
-                "failures": progress.failures,
+                "failures": self._progress.failures,
                 "documents": self._sync_state.document_count,
             }
         )

@@ -14,9 +14,8 @@ from connectors.accounts import webhook_subscriptions
 from connectors.accounts.connection_factory import ConnectionFactory
 from connectors.errors import ConnectorError
 from connectors.provider_interface import Connection, Provider, SelectionKind
-from connectors.sync.connector_quota import DocumentQuota
 from connectors.sync.item_submission import build_deletion, document_id, document_id_prefix, paginate
-from connectors.sync.sync_runner import SyncRunner
+from connectors.sync.sync_runner import DocumentQuota, SyncRunner
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from pipeline.connector_registry import ConnectorRegistry
 from pipeline.ports import Blobs, Lease
