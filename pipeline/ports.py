@@ -156,7 +156,10 @@ class Blobs(Protocol):
         """Count the keys that a deletion of these blobs would destroy."""
 
     async def delete(self, digests: Collection[str]) -> DeletedBlobs:
-        """Delete blobs that no event refers to, and destroy their keys. One put a moment ago stays."""
+        """Delete blobs that no event refers to, and destroy their keys.
+
+        One that was put a moment ago stays: an event that refers to it may be on its way.
+        """
 
     async def digests_older_than(self, seconds: float) -> set[str]:
         """Return the blobs that were last put before so many seconds."""

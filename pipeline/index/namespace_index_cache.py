@@ -180,7 +180,7 @@ class NamespaceIndexCache:
                     await self.erase_snapshots(self._max_outdated_seconds)
                 except (OSError, OutageError) as error:
                     log.warning("Snapshots of the index could not be compared with the tables: %s", error)
-            for entry in [entry for entry in self._entries.values() if _is_save_wanted(entry)]:
+            for entry in [entry for entry in self._entries.values() if entry.save_due_at < inf]:
                 await self._wait_for_quiet(entry)
                 if not self._closed:
                     await self._save(entry)
@@ -424,7 +424,3 @@ def _is_much_unsaved(entry: _CacheEntry) -> bool:
     if entry.index is None or (rows := len(entry.index)) < MIN_SNAPSHOT_ROWS:
         return False
     return entry.unsaved >= max(_MIN_UNSAVED_CHANGES, rows // _UNSAVED_DIVISOR)
-
-
-def _is_save_wanted(entry: _CacheEntry) -> bool:
-    return entry.save_due_at < inf

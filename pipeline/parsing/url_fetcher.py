@@ -47,7 +47,7 @@ class HttpFetcher:
         is_allowed: Callable[[Address], bool] | None = None,
     ) -> None:
         """`is_allowed` decides on addresses; default: public ones, or all with `allow_private`."""
-        address_rule = is_allowed or (_allow_any if allow_private else is_public)
+        address_rule = is_allowed or ((lambda _: True) if allow_private else is_public)
         self._max_bytes = max_bytes
         self._timeout_seconds = timeout_seconds
         self._client = httpx2.AsyncClient(
@@ -146,10 +146,6 @@ async def resolve_allowed(host: str, port: int, resolver: Resolver, is_allowed: 
     if not addresses:
         raise ParsingError(f"{host} has no address. Check the URL.")
     return addresses[0]
-
-
-def _allow_any(_: Address) -> bool:
-    return True
 
 
 async def resolve_host(host: str, port: int) -> list[Address]:

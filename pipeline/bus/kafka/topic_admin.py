@@ -43,7 +43,7 @@ def topic_specs(topic: Topic[Any], settings: Settings) -> list[TopicSpec]:
     keep = (
         UNLIMITED_RETENTION
         if topic.retention is None
-        else _milliseconds(max(topic.retention, timedelta(days=settings.kafka_retention_days)))
+        else str(max(topic.retention, timedelta(days=settings.kafka_retention_days)) // timedelta(milliseconds=1))
     )
     partitions = 1 if topic.single_partition else settings.partitions
     return [
@@ -205,7 +205,3 @@ def _topic_spec(name: str, partitions: int, policy: str, retention_ms: str, sett
     if name.endswith(DEAD_LETTER_SUFFIX):
         config["max.message.bytes"] = str(MAX_DEAD_LETTER_BYTES + RECORD_OVERHEAD_BYTES)
     return TopicSpec(name, partitions, settings.kafka_replication, config)
-
-
-def _milliseconds(time: timedelta) -> str:
-    return str(round(time.total_seconds() * 1000))

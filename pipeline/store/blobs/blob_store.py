@@ -14,7 +14,7 @@ from time import monotonic, time
 from typing import BinaryIO
 
 from pipeline.errors import RejectedError
-from pipeline.ports import ContentKeys, DeletedBlobs
+from pipeline.ports import Blobs, ContentKeys, DeletedBlobs
 from pipeline.runtime.durable_files import TEMPORARY_SUFFIX, fsync, write_atomically
 from pipeline.runtime.local_locks import LocalLocks
 from pipeline.store.blobs.blob_sealing import MAX_HEADER_BYTES, PART_BYTES, BlobSealing
@@ -61,8 +61,8 @@ class RecentPuts:
             del self._stored_at[oldest]
 
 
-class ContentAddressedBlobs(ABC):
-    """`ports.Blobs`, except for where the bytes are kept. With keys, each blob is sealed under one of its own."""
+class ContentAddressedBlobs(Blobs, ABC):
+    """Blobs, except for where the bytes are kept. With keys, each blob is sealed under one of its own."""
 
     def __init__(self, keys: ContentKeys | None) -> None:
         self._sealing = BlobSealing(keys)
@@ -139,17 +139,6 @@ class ContentAddressedBlobs(ABC):
             async with aclosing(self._read_parts(BlobRef(sha256=digest, size=0))) as parts:
                 return (await anext(parts, b""))[:MAX_HEADER_BYTES]
         return b""
-
-    @abstractmethod
-    async def delete(self, digests: Collection[str]) -> DeletedBlobs:
-        """Delete blobs that no event refers to, and destroy their keys.
-
-        One that was put a moment ago stays: an event that refers to it may be on its way.
-        """
-
-    @abstractmethod
-    async def digests_older_than(self, seconds: float) -> set[str]:
-        """Return the blobs that were last put before so many seconds."""
 
     async def store_text(self, text: str) -> Content:
         """Keep a text inline, or as a claim check above MAX_INLINE_BYTES of UTF-8."""

@@ -42,7 +42,7 @@ class ObjectStoreBlobs(ContentAddressedBlobs):
             raise OutageError(f"A blob could not be written to {self._uri}: {error_summary(error)}") from error
 
     async def delete(self, digests: Collection[str]) -> DeletedBlobs:
-        """Delete as `ContentAddressedBlobs.delete`; OutageError if the object store cannot be written."""
+        """Delete as `ports.Blobs.delete`; OutageError if the object store cannot be written."""
         old = [digest for digest in digests if not await self._is_recent(digest)]
         deleted = {digest for digest in old if digest not in self._recent_puts}  # also those put meanwhile
         ended = asyncio.Event()
@@ -79,7 +79,7 @@ class ObjectStoreBlobs(ContentAddressedBlobs):
                     await obstore.delete_async(self._store, blob_path(digest))
 
     async def digests_older_than(self, seconds: float) -> set[str]:
-        """List as `ContentAddressedBlobs.digests_older_than`; OutageError if the object store cannot be read."""
+        """List as `ports.Blobs.digests_older_than`; OutageError if the object store cannot be read."""
         before = datetime.now(UTC) - timedelta(seconds=seconds)
         try:
             stored = [meta async for batch in obstore.list(self._store) for meta in batch]

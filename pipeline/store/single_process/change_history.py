@@ -24,15 +24,13 @@ CREATE TABLE IF NOT EXISTS history_changes(
 ) WITHOUT ROWID;
 INSERT OR IGNORE INTO history_end VALUES (0, 0);
 """
-
-
 Result = TypeVar("Result")
 
 
 class Transactions(Protocol):
     """The write-ahead log, whose file and thread the history shares."""
 
-    async def write(self, operation: Callable[[sqlite3.Connection], object]) -> None: ...
+    async def write(self, operation: Callable[[sqlite3.Connection], Result]) -> Result: ...
 
     async def read(self, query: Callable[[sqlite3.Connection], Result]) -> Result: ...
 
@@ -75,14 +73,12 @@ class ChangeHistory:
         if not new:
             return
 
-        first = 0
-
-        def write(db: sqlite3.Connection) -> None:
-            nonlocal first
+        def write(db: sqlite3.Connection) -> int:
             first = _advance(db)
             db.executemany("INSERT OR REPLACE INTO history_incarnations VALUES (?, ?)", [(name, first) for name in new])
+            return first
 
-        await self._log.write(write)
+        first = await self._log.write(write)
         # Changes flushed meanwhile are not recorded: when a position is taken they are unflushed or in LanceDB.
         self._firsts |= dict.fromkeys(new, first)
         self.position = max(self.position, first)
@@ -118,16 +114,15 @@ class ChangeHistory:
         if not self._firsts:
             return
         keys = [(name, kind, key) for name, key in changed if name in self._firsts or name == ANY_INCARNATION]
-        position = 0
 
-        def write(db: sqlite3.Connection) -> None:
-            nonlocal position
+        def write(db: sqlite3.Connection) -> int:
             position = _advance(db)
             db.executemany(
                 "INSERT OR REPLACE INTO history_changes VALUES (?, ?, ?, ?)", [(*key, position) for key in keys]
             )
+            return position
 
-        await self._log.write(write)
+        position = await self._log.write(write)
         self.position = max(self.position, position)
         self._counts.update(name for name, _, _ in keys)
         overfull = self._counts[ANY_INCARNATION] > MAX_CHANGES

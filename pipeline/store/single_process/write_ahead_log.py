@@ -56,7 +56,7 @@ class WriteAheadLog:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recollect-wal")
         self.history = ChangeHistory(self)
         """Which keys changed in LanceDB; to be opened where somebody asks for it."""
-        self._queue: list[tuple[WriteOperation, asyncio.Future[None]]] = []
+        self._queue: list[tuple[WriteOperation, asyncio.Future[Any]]] = []
         self._writer_task: asyncio.Task[None] | None = None
 
     async def append(
@@ -134,13 +134,13 @@ class WriteAheadLog:
             self._db.execute("VACUUM")
         self._db.close()
 
-    async def write(self, operation: WriteOperation) -> None:
+    async def write(self, operation: Callable[[sqlite3.Connection], Result]) -> Result:
         """Execute an operation in a transaction, perhaps with others; durable on return. Raises OSError."""
-        done = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._queue.append((operation, done))
         if self._writer_task is None:
             self._writer_task = asyncio.create_task(self._write_loop())
-        await done
+        return await done
 
     async def _write_loop(self) -> None:
         try:
@@ -150,27 +150,29 @@ class WriteAheadLog:
         finally:
             self._writer_task = None
 
-    async def _write_batch(self, batch: Sequence[tuple[WriteOperation, asyncio.Future[None]]]) -> None:
-        error: Exception | None = None
+    async def _write_batch(self, batch: Sequence[tuple[WriteOperation, asyncio.Future[Any]]]) -> None:
+        waiting = [done for _, done in batch]
         try:
             operations = [operation for operation, _ in batch]
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._commit_operations, operations)
-        except sqlite3.Error as raised:
-            error = OSError(f"the write-ahead log cannot be written ({raised})")
-        except (OSError, ValueError) as raised:
-            error = raised
-        for _, done in batch:
-            if done.done():
-                continue
-            if error is None:
-                done.set_result(None)
-            else:
-                done.set_exception(error)
+            results = await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, operations)
+        except sqlite3.Error as error:
+            _fail(waiting, OSError(f"the write-ahead log cannot be written ({error})"))
+        except (OSError, ValueError) as error:
+            _fail(waiting, error)
+        else:
+            for done, result in zip(waiting, results, strict=True):
+                if not done.done():
+                    done.set_result(result)
 
-    def _commit_operations(self, operations: Sequence[WriteOperation]) -> None:
+    def _commit(self, operations: Sequence[WriteOperation]) -> list[object]:
         with transaction(self._db):
-            for operation in operations:
-                operation(self._db)
+            return [operation(self._db) for operation in operations]
+
+
+def _fail(waiting: Sequence[asyncio.Future[Any]], error: Exception) -> None:
+    for done in waiting:
+        if not done.done():
+            done.set_exception(error)
 
 
 def _open_database(folder: Path) -> sqlite3.Connection:
