@@ -3,8 +3,10 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
-from typing import Any, Generic, Protocol, TypeVar
+from functools import cached_property
+from itertools import accumulate, chain, groupby, pairwise, repeat
+from operator import attrgetter
+from typing import Any, Generic
 
 import numpy as np
 import pyarrow as pa
@@ -15,41 +17,60 @@ from pipeline.packed_vectors import pack, packed_bytes, unpack
 from pipeline.ports import Row
 from pipeline.rows import PackedVectors, StringColumn, Terms, Vector
 
-RowIn_contra = TypeVar("RowIn_contra", contravariant=True)
-
 TIMESTAMP = pa.timestamp("us", "UTC")
 TERM_LIST = pa.list_(pa.field("item", pa.uint32(), metadata={"lance-encoding:compression": "zstd"}))
 """A third smaller than without compression, as the rows of a table have most terms in common."""
 
 
-class RowEncoder(Protocol[RowIn_contra]):
-    """Encodes rows as Arrow: all columns, or those named, in that order."""
-
-    def __call__(self, rows: Sequence[RowIn_contra], names: Sequence[str] | None = None) -> pa.Table: ...
-
-
 @dataclass(frozen=True, slots=True)
-class RowCodec(Generic[Row]):
-    """Schema and conversion of one kind of row; rows of an entity key are ordered by `sort_key`.
+class Column:
+    """A column, and how a row's value is written to it and read back; without further words, as it is."""
 
-    `encode` and `decode` work on whole Arrow tables; `decode` fills columns that were not read with
-    defaults. `is_counted` selects the rows that per-incarnation counts include, `counted_filter` the same in
-    SQL.
-    """
+    name: str
+    type: pa.DataType
+    nullable: bool = False
+    get: Callable[[Any], Any] | None = None
+    """Returns what is written of a row; None: its attribute of the column's name."""
+    to_array: Callable[[Sequence[Any]], pa.Array] | None = None
+    """Encodes values; None: as Arrow does values of the type."""
+    to_values: Callable[[pa.ChunkedArray], Iterable[Any]] = pa.ChunkedArray.to_pylist
+    default: Any = None
+    """Value where the column was not read."""
+    is_derived: bool = False
+    """True if it follows from other columns, and no row holds it."""
+
+    @property
+    def field(self) -> pa.Field:
+        return pa.field(self.name, self.type, nullable=self.nullable)
+
+    def values_of(self, rows: Sequence[Any]) -> Iterable[Any]:
+        return map(self.get or attrgetter(self.name), rows)
+
+    def read_from(self, table: pa.Table) -> Iterable[Any]:
+        if self.name not in table.column_names:
+            return repeat(self.default, table.num_rows)
+        return self.to_values(table.column(self.name))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowCodec(Generic[Row]):
+    """Schema and conversion of one kind of row: from one list of columns."""
 
     table: str
-    schema: pa.Schema
+    columns: Sequence[Column]
+    build: Callable[..., Row]
+    """Makes a row of the values of its columns by name."""
     entity_key_column: str
     id_column: str
-    entity_key_of: Callable[[Row], str]
-    id_of: Callable[[Row], str]
-    incarnation_of: Callable[[Row], str]
-    encode: RowEncoder[Row]
-    decode: Callable[[pa.Table], list[Row]]
+    """The same column, if every entity has one row."""
+    order_column: str | None = None
+    """Orders the rows of an entity that has several."""
+    incarnation_of: Callable[[Row], str] = attrgetter("incarnation")
     size_bytes: Callable[[Row], int]
-    sort_key: Callable[[Row], Any]
     is_counted: Callable[[Row], bool] = lambda _: True
+    """Selects the rows that per-incarnation counts include."""
     counted_filter: str | None = None
+    """The same in SQL."""
     secondary_keys: Callable[[Row], Iterable[str]] | None = None
     """Further keys that a row is found by, kept in a secondary index."""
     large_columns: frozenset[str] = frozenset()
@@ -58,6 +79,18 @@ class RowCodec(Generic[Row]):
     """True if a shared table drops the rows about a day after they were written."""
     row_cache_bytes: int = 512 * 1024
     """Size of the cache of rows just written or read: the next stage reads them at once."""
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return pa.schema([column.field for column in self.columns])
+
+    @cached_property
+    def entity_key_of(self) -> Callable[[Row], str]:
+        return attrgetter(self.entity_key_column)
+
+    @cached_property
+    def id_of(self) -> Callable[[Row], str]:
+        return attrgetter(self.id_column)
 
     @property
     def projection_columns(self) -> list[str]:
@@ -73,9 +106,30 @@ class RowCodec(Generic[Row]):
         rows_by_key: dict[str, list[Row]] = {}
         for row in rows:
             rows_by_key.setdefault(self.entity_key_of(row), []).append(row)
-        for members in rows_by_key.values():
-            members.sort(key=self.sort_key)
+        if self.order_column is not None:
+            order = attrgetter(self.order_column)
+            for members in rows_by_key.values():
+                members.sort(key=order)
         return rows_by_key
+
+    def encode(self, rows: Sequence[Row], names: Sequence[str] | None = None) -> pa.Table:
+        """Encode rows as Arrow: all columns, or those named, in that order."""
+        chosen = [column for column in self.columns if names is None or column.name in names]
+        arrays: list[pa.Array] = []
+        for (data_type, is_plain), group in groupby(chosen, lambda column: (column.type, not column.to_array)):
+            if is_plain:
+                arrays += typed_arrays(data_type, (column.values_of(rows) for column in group))
+            else:
+                arrays += [column.to_array(list(column.values_of(rows))) for column in group if column.to_array]
+        table = pa.table(arrays, schema=pa.schema([column.field for column in chosen]))
+        return table if names is None else table.select(names)
+
+    def decode(self, table: pa.Table) -> list[Row]:
+        """Decode Arrow to rows; columns that were not read get their defaults."""
+        stored = [column for column in self.columns if not column.is_derived]
+        names = [column.name for column in stored]
+        values = zip(*(column.read_from(table) for column in stored), strict=True)
+        return [self.build(**dict(zip(names, row_values, strict=True))) for row_values in values]
 
 
 def sql_literal(text: str) -> str:

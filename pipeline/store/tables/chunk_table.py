@@ -1,7 +1,6 @@
 """Chunks table: the passages of documents; the entity key is the document's key."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -21,7 +20,7 @@ from pipeline.store.lancedb.row_codec import (
     to_terms_and_offsets,
 )
 from pipeline.store.lancedb.sharded_table import ShardedTable
-from pipeline.store.tables.table_columns import TableColumns, index_columns, plain_columns
+from pipeline.store.tables.table_columns import index_columns, plain_columns
 from pipeline.store.tables.table_pagination import Page, PageQuery, read_page
 
 ChunkSort = Literal["createdAt", "updatedAt", "position"]
@@ -32,28 +31,20 @@ _MAX_DOCUMENTS_IN_FILTER = 100
 
 
 def codec(dimensions: int) -> RowCodec[ChunkRow]:
-    columns = TableColumns(
-        [
+    return RowCodec(
+        table="chunks",
+        columns=[
             *plain_columns(pa.string(), "id", "incarnation", "document", "text", "type"),
             *plain_columns(pa.string(), "heading", "page", nullable=True),
             *plain_columns(pa.int64(), "position", "start", "end", "seq"),
             *plain_columns(TIMESTAMP, "created_at"),
             *index_columns(dimensions),
         ],
-        ChunkRow,
-    )
-    return RowCodec(
-        table="chunks",
-        schema=columns.schema,
+        build=ChunkRow,
         entity_key_column="document",
         id_column="id",
-        entity_key_of=attrgetter("document"),
-        id_of=attrgetter("id"),
-        incarnation_of=attrgetter("incarnation"),
-        encode=columns.encode,
-        decode=columns.decode,
+        order_column="position",
         size_bytes=lambda row: len(row.text) + row.vector.nbytes + row.terms.nbytes + 256,
-        sort_key=attrgetter("position"),
         row_cache_bytes=4 * 1024 * 1024,
     )
 

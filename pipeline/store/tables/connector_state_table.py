@@ -17,11 +17,11 @@ import lancedb
 import pyarrow as pa
 from lancedb import AsyncConnection
 
-from pipeline.store.lancedb.row_codec import RowCodec, in_condition, sql_literal
+from pipeline.store.lancedb.row_codec import Column, RowCodec, in_condition, sql_literal
 from pipeline.store.lancedb.table_access import open_if_exists
 from pipeline.store.lancedb.table_directory import TableDirectory, ensure_local_folder
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
-from pipeline.store.tables.table_columns import Column, keyed_codec, plain_columns
+from pipeline.store.tables.table_columns import keyed_codec, plain_columns
 
 CONNECTORS_FOLDER = "connectors"
 _PAGE_ROWS = 2000

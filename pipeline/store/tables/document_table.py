@@ -14,6 +14,7 @@ from pipeline.columns import metadata_json
 from pipeline.rows import DocumentColumns, DocumentRow
 from pipeline.store.lancedb.row_codec import (
     TIMESTAMP,
+    Column,
     RowCodec,
     in_condition,
     in_incarnations,
@@ -33,7 +34,7 @@ from pipeline.store.tables.json_values import (
 )
 from pipeline.store.tables.metadata_filter_sql import filter_to_sql
 from pipeline.store.tables.metadata_index_terms import filter_tokens, filter_values
-from pipeline.store.tables.table_columns import Column, TableColumns, parsed_column, plain_columns
+from pipeline.store.tables.table_columns import parsed_column, plain_columns
 from pipeline.store.tables.table_pagination import Page, PageQuery, read_page
 from schemas.base import Metadata
 from schemas.events import Content, Upload
@@ -60,8 +61,9 @@ def _to_row(source: str | None, text: str | None, **values: Any) -> DocumentRow:
 
 
 def codec() -> RowCodec[DocumentRow]:
-    columns = TableColumns(
-        [
+    return RowCodec(
+        table="documents",
+        columns=[
             *plain_columns(pa.string(), "key", "incarnation", "id", "status"),
             *plain_columns(pa.string(), "error", "extraction_error", "title", nullable=True),
             *plain_columns(pa.string(), "type"),
@@ -97,20 +99,10 @@ def codec() -> RowCodec[DocumentRow]:
                 is_derived=True,
             ),
         ],
-        _to_row,
-    )
-    return RowCodec(
-        table="documents",
-        schema=columns.schema,
+        build=_to_row,
         entity_key_column="key",
         id_column="key",
-        entity_key_of=attrgetter("key"),
-        id_of=attrgetter("key"),
-        incarnation_of=attrgetter("incarnation"),
-        encode=columns.encode,
-        decode=columns.decode,
         size_bytes=lambda row: len(row.text or "") + len((row.source and row.source.text) or "") + 512,
-        sort_key=attrgetter("key"),
         row_cache_bytes=8 * 1024 * 1024,
     )
 

@@ -27,7 +27,6 @@ from pipeline.store.lancedb.row_codec import (
 from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.tables.json_values import parse_provenance, provenance_json
 from pipeline.store.tables.table_columns import (
-    TableColumns,
     index_columns,
     parsed_column,
     plain_columns,
@@ -55,8 +54,9 @@ _DEFAULTS = {
 
 def codec(dimensions: int) -> RowCodec[MemoryRow]:
     """Codec of memory rows. Only active memories are counted."""
-    columns = TableColumns(
-        [
+    return RowCodec(
+        table="memories",
+        columns=[
             *plain_columns(pa.string(), "id", "incarnation", "text"),
             *plain_columns(pa.string(), "forget_reason", "date", nullable=True),
             *plain_columns(pa.int64(), "seq", "version", defaults=_DEFAULTS),
@@ -71,20 +71,10 @@ def codec(dimensions: int) -> RowCodec[MemoryRow]:
             text_list_column("comparison_keys"),
             *index_columns(dimensions),
         ],
-        MemoryRow,
-    )
-    return RowCodec(
-        table="memories",
-        schema=columns.schema,
+        build=MemoryRow,
         entity_key_column="id",
         id_column="id",
-        entity_key_of=attrgetter("id"),
-        id_of=attrgetter("id"),
-        incarnation_of=attrgetter("incarnation"),
-        encode=columns.encode,
-        decode=columns.decode,
         size_bytes=lambda row: len(row.text) + row.vector.nbytes + row.terms.nbytes + 512,
-        sort_key=attrgetter("id"),
         row_cache_bytes=2 * 1024 * 1024,
         is_counted=attrgetter("is_active"),
         counted_filter=_ACTIVE_FILTER,

@@ -1,7 +1,5 @@
 """Codecs of the small tables: operations, answers, sync runs, tombstones; one row per key."""
 
-from dataclasses import replace
-
 import pyarrow as pa
 from pydantic import TypeAdapter
 
@@ -28,7 +26,7 @@ def answers_codec() -> RowCodec[AnswerRow]:
         *plain_columns(pa.int64(), "status"),
         *plain_columns(TIMESTAMP, "at"),
     ]
-    return replace(keyed_codec("answers", "key", columns, AnswerRow), short_lived=True)
+    return keyed_codec("answers", "key", columns, AnswerRow, short_lived=True)
 
 
 def sync_runs_codec() -> RowCodec[SyncRunsRow]:
@@ -47,4 +45,4 @@ def tombstones_codec() -> RowCodec[TombstoneRow]:
         *plain_columns(pa.string(), "key"),
         *plain_columns(pa.int64(), "seq"),
     ]
-    return replace(keyed_codec("tombstones", "key", columns, TombstoneRow), short_lived=True)
+    return keyed_codec("tombstones", "key", columns, TombstoneRow, short_lived=True)
