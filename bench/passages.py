@@ -14,8 +14,9 @@ from statistics import mean
 from bench.answers import BUDGETS, TOKEN
 from bench.doubles.sample_rows import EPOCH, INCARNATION, document_row
 from bench.memory.conversations import conversations
-from pipeline.columns import chunk_columns, document_columns
+from pipeline.columns import chunk_columns
 from pipeline.index.namespace_index import NamespaceIndex
+from pipeline.index.segments.document_store import document_columns
 from pipeline.parsing.document_titles import document_title
 from pipeline.parsing.text_splitter import StructuredSplitter
 from pipeline.ports import Embedder

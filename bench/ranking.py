@@ -32,10 +32,11 @@ from bench.paraphrases import GUIDES, TOGETHER, guide_sections
 from bench.passages import Corpus, Place, build_chunks, corpora, namespace_of, shares_of
 from bench.recall import DATA, build_text_index, ndcg
 from bench.relevance import Query, collections
-from pipeline.columns import chunk_columns, document_columns, memory_columns
+from pipeline.columns import chunk_columns, memory_columns
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
+from pipeline.index.segments.document_store import document_columns
 from pipeline.memory.formation.rule_based_extraction import extract_facts
 from pipeline.models import open_embedder
 from pipeline.parsing.text_splitter import StructuredSplitter

@@ -15,10 +15,11 @@ from statistics import mean
 from api.search.offline_reranker import rerank_features
 from bench.doubles.sample_rows import chunk_row, document_row
 from bench.relevance import Collection, Query, collections
-from pipeline.columns import chunk_columns, document_columns
+from pipeline.columns import chunk_columns
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
+from pipeline.index.segments.document_store import document_columns
 from pipeline.models import open_embedder
 from pipeline.ports import Embedder, WordVectors
 from pipeline.rows import Terms

@@ -15,8 +15,6 @@ from pipeline.packed_vectors import pack
 from pipeline.rows import (
     ChunkColumns,
     ChunkRow,
-    DocumentColumns,
-    DocumentRow,
     MemoryColumns,
     MemoryRow,
     PackedVectors,
@@ -75,20 +73,6 @@ def relations_json(relations: Sequence[Relation]) -> str:
 def parse_relations(text: str | None) -> tuple[Relation, ...]:
     """Parse relations; empty or missing text is none."""
     return tuple(Relation.model_validate(relation) for relation in json.loads(text)) if text else ()
-
-
-def document_columns(rows: Sequence[DocumentRow]) -> DocumentColumns:
-    return DocumentColumns(
-        keys=string_column(row.key for row in rows),
-        ids=string_column(row.id for row in rows),
-        titles=string_column(row.title for row in rows),
-        types=string_column(row.type for row in rows),
-        summaries=string_column(row.summary for row in rows),
-        metadata=string_column(metadata_json(row.metadata) for row in rows),
-        dates=string_column(row.date for row in rows),
-        created_at=_microsecond_array(row.created_at for row in rows),
-        updated_at=_microsecond_array(row.updated_at for row in rows),
-    )
 
 
 def chunk_columns(rows: Sequence[ChunkRow]) -> ChunkColumns:

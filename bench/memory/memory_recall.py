@@ -12,10 +12,11 @@ from statistics import mean
 from bench.doubles.sample_rows import chunk_row, document_row, memory_row
 from bench.memory.conversations import Conversation, Session
 from bench.memory.coverage import Extracted
-from pipeline.columns import chunk_columns, document_columns, memory_columns
+from pipeline.columns import chunk_columns, memory_columns
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
+from pipeline.index.segments.document_store import document_columns
 from pipeline.parsing.text_splitter import StructuredSplitter
 from pipeline.ports import Embedder
 from pipeline.rows import ChunkRow, MemoryRow, RowKind

@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from pipeline.columns import chunk_columns, document_columns, memory_columns
+from pipeline.columns import chunk_columns, memory_columns
 from pipeline.errors import RejectedError
+from pipeline.index.segments.document_store import document_columns
 from pipeline.ports import DeletedBlobs, Position
 from pipeline.rows import (
     ChunkColumns,

@@ -307,6 +307,11 @@ def _empty_rows(block: DocumentColumns, rows: NDArray[np.int32]) -> DocumentColu
     return replace(block, **strings) if len(rows) else block
 
 
+def document_columns(rows: Iterable[DocumentRow]) -> DocumentColumns:
+    """Return the columns that a store begins with."""
+    return _pack_columns(map(_to_stored_document, rows))
+
+
 def _pack_columns(documents: Iterable[StoredDocument | None]) -> DocumentColumns:
     stored = [document or EMPTY_DOCUMENT for document in documents]
     return DocumentColumns(

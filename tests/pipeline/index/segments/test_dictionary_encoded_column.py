@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.doubles.sample_rows import document_row
-from pipeline.columns import document_columns
-from pipeline.index.segments.document_store import DocumentStore
+from pipeline.index.segments.document_store import DocumentStore, document_columns
 from pipeline.rows import DocumentRow
 from schemas.base import Metadata
 from schemas.filters import (

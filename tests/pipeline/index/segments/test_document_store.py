@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from bench.doubles.sample_rows import document_row
-from pipeline.columns import document_columns
 from pipeline.errors import OutageError
 from pipeline.index.segments import document_store
-from pipeline.index.segments.document_store import DocumentStore, StoredDocument
+from pipeline.index.segments.document_store import DocumentStore, StoredDocument, document_columns
 from pipeline.index.segments.mmap_store import Arrays, MmapStore
 from pipeline.rows import DocumentRow
 from tests.support.index_harness import INCARNATION
