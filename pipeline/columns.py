@@ -39,7 +39,7 @@ def from_microseconds(microseconds: int) -> datetime:
 def string_column(values: Iterable[str | None]) -> StringColumn:
     """Pack strings; None becomes empty."""
     encoded = [(value or "").encode("utf-8", "surrogatepass") for value in values]
-    return StringColumn(memoryview(b"".join(encoded)), _list_offsets([len(value) for value in encoded]))
+    return StringColumn(memoryview(b"".join(encoded)), list_offsets([len(value) for value in encoded]))
 
 
 def fingerprints(strings: StringColumn) -> NDArray[np.uint32]:
@@ -86,7 +86,7 @@ def chunk_columns(rows: Sequence[ChunkRow]) -> ChunkColumns:
         created_at=_microsecond_array(row.created_at for row in rows),
         vectors=_packed_vectors(rows),
         terms=_concatenated_terms(rows),
-        term_offsets=_list_offsets([len(row.terms) for row in rows]),
+        term_offsets=list_offsets([len(row.terms) for row in rows]),
         pages=string_column(row.page for row in rows),
     )
 
@@ -110,10 +110,10 @@ def memory_columns(rows: Sequence[MemoryRow]) -> MemoryColumns:
         updated_at=_microsecond_array(row.updated_at for row in rows),
         vectors=_packed_vectors(rows),
         terms=_concatenated_terms(rows),
-        term_offsets=_list_offsets([len(row.terms) for row in rows]),
+        term_offsets=list_offsets([len(row.terms) for row in rows]),
         incarnation_hashes=np.array([incarnation_hash(row.incarnation) for row in rows], np.int64),
         comparison_key_hashes=fingerprints(string_column(key for row in rows for key in row.comparison_keys)),
-        comparison_key_offsets=_list_offsets([len(row.comparison_keys) for row in rows]),
+        comparison_key_offsets=list_offsets([len(row.comparison_keys) for row in rows]),
     )
 
 
@@ -131,7 +131,8 @@ def _concatenated_terms(rows: Sequence[ChunkRow] | Sequence[MemoryRow]) -> NDArr
     return np.concatenate([row.terms for row in rows]).astype(np.uint32, copy=False)
 
 
-def _list_offsets(lengths: Sequence[int]) -> NDArray[np.int64]:
+def list_offsets(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each list begins in all of them, one after another, and where the last one ends."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets

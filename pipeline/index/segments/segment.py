@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.columns import fingerprints, string_column
+from pipeline.columns import fingerprints, list_offsets, string_column
 from pipeline.index.segments.binary_quantization import SignBitCodes
 from pipeline.index.segments.common_part import LengthCache
 from pipeline.index.segments.key_postings import KeyPostings
@@ -203,7 +203,7 @@ def concatenate_columns(parts: Sequence[C], keep: Sequence[NDArray[np.bool_]] | 
         if name in _RAGGED_COLUMNS:
             values[name] = np.concatenate(columns)
         elif name in _RAGGED_COLUMNS.values():
-            values[name] = _offsets(np.concatenate([np.diff(column) for column in columns]))
+            values[name] = list_offsets(np.concatenate([np.diff(column) for column in columns]))
         elif isinstance(columns[0], StringColumn):
             values[name] = _concatenate_texts(columns, masks)
         else:
@@ -284,14 +284,8 @@ def _concatenate_texts(columns: Sequence[StringColumn], masks: Sequence[NDArray[
             starts, ends = column.offsets[rows], column.offsets[rows + 1]
             data += [column.data[start:end] for start, end in _zip_strict(starts.tolist(), ends.tolist())]
             lengths.append(ends - starts)
-    return StringColumn(memoryview(b"".join(data)), _offsets(np.concatenate(lengths)))
+    return StringColumn(memoryview(b"".join(data)), list_offsets(np.concatenate(lengths)))
 
 
 def _zip_strict(left: Iterable[A], right: Iterable[Z]) -> "zip[tuple[A, Z]]":
     return zip(left, right, strict=True)
-
-
-def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets

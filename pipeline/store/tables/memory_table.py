@@ -11,7 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipeline.columns import fingerprints, incarnation_hash, memory_columns, parse_relations, relations_json
+from pipeline.columns import (
+    fingerprints,
+    incarnation_hash,
+    list_offsets,
+    memory_columns,
+    parse_relations,
+    relations_json,
+)
 from pipeline.rows import MemoryColumns, MemoryRow
 from pipeline.store.lancedb.row_codec import (
     TIMESTAMP,
@@ -213,7 +220,7 @@ def _to_columns(table: pa.Table) -> MemoryColumns:
         term_offsets=offsets,
         incarnation_hashes=_hash_column(table.column("incarnation")),
         comparison_key_hashes=fingerprints(to_string_column(pc.list_flatten(keys))),
-        comparison_key_offsets=_list_offsets(pc.list_value_length(keys)),
+        comparison_key_offsets=list_offsets(pc.list_value_length(keys).to_numpy()),
     )
 
 
@@ -222,8 +229,3 @@ def _hash_column(column: pa.ChunkedArray) -> NDArray[np.int64]:
     hashes = np.array([incarnation_hash(value) for value in encoded.dictionary.to_pylist()], np.int64)
     found: NDArray[np.int64] = hashes[encoded.indices.to_numpy()]
     return found
-
-
-def _list_offsets(lengths: pa.ChunkedArray) -> NDArray[np.int64]:
-    """Offsets of each row's list in the flattened lists, with the end of the last one."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths.to_numpy(), dtype=np.int64)])
