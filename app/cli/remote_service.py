@@ -74,11 +74,6 @@ class RemoteService:
             return response
         raise _failure(response)
 
-    @staticmethod
-    def reason(response: httpx2.Response) -> str:
-        """Return why a request failed, in the words of the service."""
-        return error_message(response)
-
     def find(self, path: str, **options: Any) -> JsonObject | None:
         """Return the JSON object of a GET request; None if there is none (404)."""
         with self._open_response("GET", path, expected_status=NOT_FOUND, **options) as response:
@@ -99,12 +94,12 @@ class RemoteService:
             if rest:
                 yield rest
 
-    def iterate_items(self, path: str, body: JsonObject, item_key: str) -> Iterator[JsonObject]:
-        """Yield the items of a paginated list, oldest first."""
+    def iterate_items(self, method: str, path: str, item_key: str, query: JsonObject, **options: Any) -> Iterator[Any]:
+        """Yield the items of a list that is answered in pages."""
         page, last = 1, 1
         while page <= last:
-            query = {"page": page, "limit": PAGE_SIZE, "order": "asc"}
-            answer = self.request("POST", path, params=query, json=body)
+            place = {"page": page, "limit": PAGE_SIZE}
+            answer = self.request(method, path, params=query | place, **options)
             yield from answer[item_key]
             page, last = page + 1, answer["pagination"]["totalPages"]
 

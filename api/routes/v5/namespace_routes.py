@@ -19,24 +19,11 @@ _ITEM_ERRORS = error_responses(400, 401, 403, 404, 500)
 
 
 @router.get("/ns", responses=_LIST_ERRORS)
-async def list_ns(
-    caller: authentication.ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
-) -> bodies.NamespacesResponse:
-    """List the namespaces that the key may read, newest first."""
-    return await _namespace_page(caller, page, limit, q)
-
-
-@router.get("/namespaces", responses=_LIST_ERRORS)
+@router.get("/namespaces", responses=_LIST_ERRORS, description="List namespaces; the same operation as /ns.")
 async def list_namespaces(
     caller: authentication.ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
 ) -> bodies.NamespacesResponse:
-    """List namespaces; the same operation as /ns."""
-    return await _namespace_page(caller, page, limit, q)
-
-
-async def _namespace_page(
-    caller: authentication.AuthenticatedCaller, page: int, limit: int, q: str | None
-) -> bodies.NamespacesResponse:
+    """List the namespaces that the key may read, newest first."""
     catalog, scopes, name_part = caller.state.catalog, caller.principal.readable, (q or "").lower()
     shown = catalog.newest(scopes, name_part, start=(page - 1) * limit, limit=limit)
     incarnations = [incarnation for row in shown for incarnation in row.incarnations]

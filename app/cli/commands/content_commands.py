@@ -182,13 +182,8 @@ def namespaces(
 ) -> None:
     """List the namespaces that the key opens."""
     service = RemoteService.from_options(url, key)
-    rows: list[JsonObject] = []
-    page, last = 1, 1
-    while page <= last:
-        query = {"page": page, "limit": PAGE_SIZE} | ({} if match is None else {"q": match})
-        answer = service.request("GET", "/namespaces", params=query)
-        rows += answer["namespaces"]
-        page, last = page + 1, answer["pagination"]["totalPages"]
+    query = {} if match is None else {"q": match}
+    rows = list(service.iterate_items("GET", "/namespaces", "namespaces", query))
     names = _whole_column("namespace", [row["namespace"] for row in rows])
     table = Table(names, "documents", "memories", "description", box=None)
     for row in rows:

@@ -79,7 +79,8 @@ def _demonstrate(service: remote_service.RemoteService, console: Console) -> Non
 
 
 def _list_memories(service: remote_service.RemoteService) -> list[remote_service.JsonObject]:
-    return list(service.iterate_items(f"/ns/{NAMESPACE}/list/memories", {}, "memories"))
+    path = f"/ns/{NAMESPACE}/list/memories"
+    return list(service.iterate_items("POST", path, "memories", {"order": "asc"}, json={}))
 
 
 def _print_memory(service: remote_service.RemoteService, memory: remote_service.JsonObject, console: Console) -> None:

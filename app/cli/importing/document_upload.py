@@ -3,6 +3,7 @@
 from collections import defaultdict
 from urllib.parse import quote
 
+from api.mcp.service_client import error_message
 from app.cli.importing.import_report import ImportReport
 from app.cli.importing.sent_items import SentItems, item_key
 from app.cli.remote_service import JsonObject, RemoteService
@@ -73,7 +74,7 @@ class DocumentUpload:
             self._send_batch(namespace, batch[:half])
             self._send_batch(namespace, batch[half:])
         else:
-            self._report.leave_out(LeftOut(batch[0].id, f"the service refused it: {self._service.reason(response)}"))
+            self._report.leave_out(LeftOut(batch[0].id, f"the service refused it: {error_message(response)}"))
 
     def _record(self, namespace: str, batch: list[ImportedItem], results: list[JsonObject]) -> None:
         accepted = []
@@ -98,7 +99,7 @@ class DocumentUpload:
             self._sent.add(self._service.address, namespace, [item])
             self._report.updated += 1
         else:
-            self._report.leave_out(LeftOut(item.id, f"the service refused it: {self._service.reason(response)}"))
+            self._report.leave_out(LeftOut(item.id, f"the service refused it: {error_message(response)}"))
         return True
 
 
