@@ -15,7 +15,7 @@ from api.presenters.connector_presenter import connector_created_response, conne
 from pipeline.connector_registry import ConnectorCapabilities
 from schemas.base import format_timestamp
 from schemas.events import ConnectorChanged, SelectedItem
-from schemas.http.pagination import Pagination, paginate
+from schemas.http.pagination import paginate
 from schemas.http.v5 import connector_bodies as bodies
 from schemas.limits import MAX_CONNECTOR_DOCUMENTS
 
@@ -79,10 +79,10 @@ async def _created_before(
 
 async def list_connectors(
     state: AppState, principal: Principal, *, namespace: str | None, provider: str | None, page: int, limit: int
-) -> tuple[list[bodies.ConnectorResponse], Pagination]:
+) -> bodies.ConnectorsResponse:
     """Return a page of the active connectors that a key may read, newest first."""
     if state.connectors is None:
-        return [], paginate(page, limit, 0)
+        return bodies.ConnectorsResponse(connectors=[], pagination=paginate(page, limit, 0))
     rows = [
         row
         for row in state.connectors.registry.catalog.connectors()
@@ -91,8 +91,8 @@ async def list_connectors(
         and (owner := state.catalog.namespace_of(row.incarnation)) is not None
         and namespace in {None, owner.name}
     ]
-    shown = rows[(page - 1) * limit : page * limit]
-    return [await _connector_response(state, row) for row in shown], paginate(page, limit, len(rows))
+    shown = [await _connector_response(state, row) for row in rows[(page - 1) * limit : page * limit]]
+    return bodies.ConnectorsResponse(connectors=shown, pagination=paginate(page, limit, len(rows)))
 
 
 async def find_active(state: AppState, principal: Principal, id: str) -> bodies.ConnectorResponse | None:  # noqa: A002

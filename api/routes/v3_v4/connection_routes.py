@@ -140,11 +140,11 @@ async def _connectors(caller: AuthenticatedCaller, tags: list[str], provider: st
     found: list[ConnectorResponse] = []
     page, pages = 1, 1
     while page <= pages:
-        rows, pagination = await connector_management.list_connectors(
+        listed = await connector_management.list_connectors(
             caller.state, caller.principal, namespace=None, provider=provider, page=page, limit=MAX_PAGE_SIZE
         )
-        found += [row for row in rows if not namespaces or row.namespace in namespaces]
-        page, pages = page + 1, pagination.total_pages
+        found += [row for row in listed.connectors if not namespaces or row.namespace in namespaces]
+        page, pages = page + 1, listed.pagination.total_pages
     return found
 
 

@@ -25,10 +25,9 @@ async def list_all(
     limit: PageLimit = 10,
 ) -> bodies.ConnectorsResponse:
     """List the connectors of all namespaces that the key may read."""
-    rows, pages = await connector_management.list_connectors(
+    return await connector_management.list_connectors(
         caller.state, caller.principal, namespace=None, provider=provider, page=page, limit=limit
     )
-    return bodies.ConnectorsResponse(connectors=rows, pagination=pages)
 
 
 @router.get("/ns/{namespace}/connectors", responses=_LIST_ERRORS, response_model_exclude_unset=True)
@@ -39,10 +38,9 @@ async def list_of_namespace(
     limit: PageLimit = 10,
 ) -> bodies.ConnectorsResponse:
     """List the connectors of a namespace."""
-    rows, pages = await connector_management.list_connectors(
+    return await connector_management.list_connectors(
         access.state, access.principal, namespace=access.namespace, provider=provider, page=page, limit=limit
     )
-    return bodies.ConnectorsResponse(connectors=rows, pagination=pages)
 
 
 @router.post("/ns/{namespace}/connectors", status_code=201, responses=error_responses(400, 401, 402, 403, 500, 503))
