@@ -133,30 +133,19 @@ class AdmissionControlMiddleware:
                 await request.wait_for_timeout_response()
 
 
+@dataclass(slots=True, eq=False)
 class _InFlightRequest:
-    __slots__ = (
-        "_body_bytes",
-        "_last_progress",
-        "_limiter",
-        "_loop",
-        "_receive",
-        "_scope",
-        "_send",
-        "_timeout_response",
-        "_timer",
-        "_unauthenticated_body",
-    )
-
-    def __init__(self, limiter: _RequestLimiter, scope: Scope, receive: Receive, send: Send) -> None:
-        self._limiter = limiter
-        self._scope = scope
-        self._receive = receive
-        self._send = send
-        self._body_bytes = 0
-        self._timeout_response: asyncio.Task[None] | None = None
-        """Set after the idle timeout; the handler's own response is then discarded."""
-        self._timer: asyncio.TimerHandle | None = None
-        self._unauthenticated_body: _UnauthenticatedBody | None = None
+    _limiter: _RequestLimiter
+    _scope: Scope
+    _receive: Receive
+    _send: Send
+    _loop: asyncio.AbstractEventLoop = field(init=False)
+    _last_progress: float = field(init=False)
+    _body_bytes: int = 0
+    _timeout_response: asyncio.Task[None] | None = None
+    """Set after the idle timeout; the handler's own response is then discarded."""
+    _timer: asyncio.TimerHandle | None = None
+    _unauthenticated_body: "_UnauthenticatedBody | None" = None
 
     def acquire(self) -> None:
         self._limiter.in_flight += 1

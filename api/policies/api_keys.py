@@ -2,7 +2,7 @@
 
 import hmac
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from functools import reduce
@@ -222,11 +222,6 @@ def rotate_secret(
     if expires_at is not None:
         changes["expires_at"] = expires_at
     return row.model_copy(update=changes), secret
-
-
-def update_key(row: KeyChanged, fields: Mapping[str, Any], *, now: datetime) -> KeyChanged:
-    """Build the change of a key's name, limits and expiry. `fields`: row fields."""
-    return row.model_copy(update={**fields, "changed_at": now})
 
 
 def expiry(now: datetime, days: int | None) -> datetime | None:

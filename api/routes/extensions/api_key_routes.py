@@ -70,7 +70,7 @@ async def update_api_key(caller: AdminKey, id: ResourcePath, body: bodies.KeyPat
             raise ForbiddenError("Your key did not issue this key", "It may take from it, not give it more.")
         if "scopes" in fields:
             fields["scopes"] = _stored_scopes(fields["scopes"], row.role)
-        changed = api_keys.update_key(row, fields, now=now)
+        changed = row.model_copy(update={**fields, "changed_at": now})
         await api_keys.publish_keys([changed], state.publisher, state.settings_lock)
     caller.add_audit_fields(**body.model_dump(exclude_unset=True, by_alias=True))
     return _key_response(caller, changed)
