@@ -1,8 +1,7 @@
 """`python -m bench.scale`: what grows with documents and namespaces, and how.
 
 Every size gets a log of its own (bench.log_generator), tables rebuilt from it by `recollect replay`, and a
-service
-that is then measured over HTTP. Figures go to a JSON file, a line each, so that a long run can be continued.
+service that is then measured over HTTP. Figures go to a JSON file, a line each, so that a long run can be continued.
 """
 
 import argparse
