@@ -50,7 +50,8 @@ _MOVED_TO = "|".join(f"(?<={verb} )to" for verb in (*_MOVED, "pushed back"))
 _PUT_OFF_TO = re.compile(rf"\b(?:{'|'.join(_MOVED)}|delayed|deferred|extended)\b.* to $")
 _BARE_DAY = re.compile(
     rf"\b(?P<before>on|until|till|by|since|coming|arriving|leaving|{_MOVED_TO}) (?P<day>{_DAY})"
-    rf"(?P<part> morning| afternoon| evening| night)?\b(?!s|,? (?:the )?(?:\d|{_MONTH}))"
+    r"(?P<part> morning| afternoon| evening| night)?\b(?!s| (?:morning|afternoon|evening|night)s)"
+    rf"(?!,? (?:the )?(?:\d|{_MONTH}))"
 )
 _ABSOLUTE = re.compile(
     rf"\b(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})\b|"

@@ -128,6 +128,24 @@ def own_subject(verb: "Token") -> "Token | None":
     return before[-1] if before else next(iter(named or subjects), None)
 
 
+def attach_second_subjects(doc: "Doc") -> None:
+    """Give a coordinated verb the noun before it, which the parser coordinates with another.
+
+    In `Ann is vegan and my brother won't eat cheese` no conjunction joins the second verb to the first subject.
+    """
+    for verb in doc:
+        noun = doc[verb.left_edge.i - 1]
+        is_finite = any(helper.tag_ in _FINITE for helper in auxiliaries(verb))
+        is_noun = noun.dep_ == verb.dep_ == "conj" and noun.pos_ in ("NOUN", "PROPN", "PRON")
+        joint = noun.left_edge.nbor(-1) if is_finite and is_noun and noun.left_edge.i else None
+        if joint is None or joint.dep_ != "cc" or own_subject(verb) is not None or not verb.head.is_ancestor(noun):
+            continue
+        noun.head, noun.dep_ = verb, "nsubj"
+        joint.head = verb.head
+        if verb.i + 1 < len(doc) and (after := verb.nbor()).dep_ == "conj" and after.head == verb.head:
+            after.head, after.dep_ = verb, "dobj"
+
+
 def auxiliaries(verb: "Token") -> "list[Token]":
     """Return the auxiliaries of a verb."""
     return [child for child in verb.children if child.dep_ in ("aux", "auxpass")]
@@ -192,8 +210,14 @@ def _is_run_on(token: "Token") -> bool:
         begin = -1 if own is None else own.left_edge.i
         return head.lemma_ not in _UNREAL and begin - left in (0, 1) and token.doc[begin - 1].text in ",;"
     return (left > 0 and token.doc[left - 1].text in ",;:-\u2013\u2014") or (
-        token.dep_ == "advcl" and token.left_edge.lower_ == "so"
+        token.dep_ == "advcl" and token.left_edge.lower_ == "so" and not _is_purpose(token)
     )
+
+
+def _is_purpose(verb: "Token") -> bool:
+    """Return whether a clause after `so` is what something was done for: `I saved up, so I can buy a printer`."""
+    is_able = any(helper.lower_ in ("can", "could") for helper in auxiliaries(verb))
+    return is_able and not any(child.dep_ == "neg" for child in verb.children)
 
 
 def _is_next_act(token: "Token") -> bool:
@@ -302,8 +326,7 @@ def _is_aside(child: "Token", head: "Token") -> bool:
     )
     if child.dep_ == "advcl" and is_order and child.lemma_.lower() not in _UNREAL:
         return True  # `don't call before 10 I work nights`
-    after = child.right_edge.nbor()
-    is_apart = after.text == "," and after.i < subject.left_edge.i
+    is_apart = child.right_edge.i < subject.left_edge.i and child.right_edge.nbor().text == ","
     if child.dep_ == "advcl" and child.tag_ == "JJ":
         return is_apart  # `remote only, I live in Ghent`
     is_marked = any(part.dep_ in ("mark", "advmod", "aux") for part in child.children)

@@ -8,7 +8,7 @@ from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, cast
 
-from pipeline.memory.grammar.clauses import auxiliaries, find_clauses
+from pipeline.memory.grammar.clauses import attach_second_subjects, auxiliaries, find_clauses
 from pipeline.memory.grammar.opening_names import accept_rewording, reworded, single_words
 from pipeline.memory.grammar.word_classes import COMPONENTS, WordClasses
 from pipeline.memory.languages.spelling import SpellingCorrector, WordHashes
@@ -84,6 +84,8 @@ def _parse(parser: "Language", texts: Sequence[str]) -> "list[Doc]":
     docs = [_tokenized(parser, text.encode(errors="replace").decode()) for text in texts]
     found = list(parser.pipe(docs, batch_size=max(1, len(docs))))
     _word_classes().annotate(found)
+    for doc in found:
+        attach_second_subjects(doc)
     return found
 
 

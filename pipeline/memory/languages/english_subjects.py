@@ -83,7 +83,7 @@ def _with_owner(clause: str, *, is_first: bool = True) -> str:
         last = words[size - 1]
         is_in_law = last == "in" and words[size : size + 1] == ["law"]
         is_name = size > 1 and not last.replace("-", "").islower()
-        if (last.lower() in _NO_OWNER and not is_in_law) or last == "'s" or is_name:
+        if (last.lower().partition("'")[0] in _NO_OWNER and not is_in_law) or last == "'s" or is_name:
             break
         begin = size
         while begin < len(words) - 1 and words[begin] in _ADVERBS:

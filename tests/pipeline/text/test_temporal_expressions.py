@@ -92,6 +92,7 @@ def test_what_names_its_date_stays_and_is_known(said: str, time: str) -> None:
         "My birthday is on May 5.",
         "I swim every Friday.",
         "Meetings are on Fridays.",
+        "We start on Thursday evenings.",
         "Sue has got an operation on Friday.",
         "He is todayish.",
         "Due 2023-02-31.",

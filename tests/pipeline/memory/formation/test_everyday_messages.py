@@ -83,6 +83,7 @@ MONDAY = date(2026, 11, 23)
         ("not a fan of horror movies", ["User is not a fan of horror movies"]),
         ("I'm a big fan of yours", []),
         ("can you keep answers short, i'm in Rome", ["User is in Rome", "User asks: keep answers short"]),
+        ("i'm a vet during the day btw", ["User is a vet during the day"]),
         ("could you always answer in French?", ["User asks: always answer in French"]),
         ("do you always answer in French?", []),
         ("can you write a reply to my landlord?", []),

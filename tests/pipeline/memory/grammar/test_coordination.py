@@ -32,6 +32,36 @@ def test_each_verb_of_one_subject_is_a_fact(sentence: str, facts: list[str]) -> 
 
 
 @pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("Pauline is vegetarian and Marek can't have gluten", ["Pauline is vegetarian", "Marek can't eat gluten"]),
+        ("My mother is vegan and my brother won't eat cheese.",
+         ["User's mother is vegan", "User's brother won't eat cheese"]),
+        ("Dana got the job and Phil will start in May.", ["Dana got the job", "Phil will start in May"]),
+    ],
+)  # fmt: skip
+def test_a_second_verb_keeps_the_subject_before_it(sentence: str, facts: list[str]) -> None:
+    assert texts(sentence) == facts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("I sold my Warhammer army so I can buy a printer.", ["User sold their Warhammer army"]),
+        ("I have celiac so I can't eat bread.", ["User has celiac", "User can't eat bread"]),
+    ],
+)
+def test_a_purpose_is_no_fact_but_a_consequence_is(sentence: str, facts: list[str]) -> None:
+    assert texts(sentence) == facts
+
+
+def test_a_question_that_the_parser_crosses_ends_nothing() -> None:
+    assert texts("What does Gina's tattoo symbolize?\nGina has a tattoo of a swallow.") == [
+        "Gina has a tattoo of a swallow"
+    ]
+
+
+@pytest.mark.parametrize(
     "sentence",
     [
         "The man who lives in Rome and works at Acme is tall.",
