@@ -21,6 +21,7 @@ _FOLDER = Path(__file__).parent / "word_lists"
 _WORD = re.compile(r"[\w'\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0d7f\u0e00-\u0e7f]+")
 _CLOCK_TIME = re.compile(r"\b(?:[01]?\d|2[0-3])[:.h][0-5]\d\b(?![.:]\d)")
 _DAY = re.compile(r"(?<![\d.,])(?:0?[1-9]|[12]\d|3[01])[./](?:0?[1-9]|1[0-2])(?![\d,])")
+_LOWER_WORD = re.compile(r"\b[^\W\d_A-Z]{2,}\b")
 _DIGIT = re.compile(r"[\d@]")
 _PHONE_NUMBER = re.compile(r"(?:\d[ ()./-]{0,3}){6}")
 """At least six digits in a row, however they are grouped."""
@@ -296,6 +297,20 @@ def weekdays(text: str) -> frozenset[int]:
     """
     named = (_relations("weekdays")[match.group().strip()] for match in _pattern("weekdays").finditer(_spaced(text)))
     return frozenset[int]().union(*named)
+
+
+def with_digits(text: str) -> str:
+    """Return a text in another language than English with digits for its numerals from two to twelve.
+
+    >>> with_digits("Ceno a las ocho con dos amigos"), with_digits("wir haben zwei Kater")
+    ('Ceno a las 8 con dos amigos', 'wir haben 2 Kater')
+    """
+    return _LOWER_WORD.sub(lambda word: _digits().get(word[0], word[0]), text)
+
+
+@cache
+def _digits() -> dict[str, str]:
+    return {word: str(2 + number) for word, numbers in _relations("numerals").items() for number in numbers}
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

@@ -38,8 +38,10 @@ PairSet = Literal[
     "notes_locked",
     "passing_open",
     "passing_locked",
+    "later_open",
+    "later_locked",
 ]
-"""Fourteen sets in two halves, all but one of many kinds and languages, and two written in minutes after the rules.
+"""Fifteen sets in two halves, all but one of many kinds and languages, and two written in minutes after the rules.
 
 The newer messages of *notes* are of five sentences, of which at most one replaces the older; many of those of
 *passing* ask an assistant for something else.

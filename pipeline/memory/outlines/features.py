@@ -106,7 +106,9 @@ def _of_changes(pair: _Pair) -> Features:
     new, old = pair.new, pair.old
     is_same = pair.has_one_topic and (new.topic is None or new.topic.modifiers <= old.words | {"new"})
     tells_who_alone = old.says("role") and bool(old.names - {pair.topic}) and not new.names - {pair.topic}
-    yield "topic changed", is_same and new.says("changed") and not tells_who_alone
+    is_changed = is_same and new.says("changed") and not tells_who_alone
+    yield "topic changed", is_changed
+    yield "topic changed, by what it got", is_changed and bool(new.obtained) and not pair.names(new.obtained)
     yield "said otherwise now", pair.has_one_verb and bool(pair.objects) and new.says("now")
     yield "altered", pair.names(new.altered)
     yield "altered, with another figure", pair.both_have_figures and pair.names(new.altered)

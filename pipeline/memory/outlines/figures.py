@@ -7,7 +7,7 @@ from itertools import pairwise
 from pipeline.memory.languages.english import english_numbers, english_pattern
 from pipeline.memory.outlines.vocabulary import stem
 from pipeline.text.english_verbs import word_set
-from pipeline.text.statement_words import weekdays
+from pipeline.text.statement_words import weekdays, with_digits
 
 PHONE = "phone"
 DOSE_UNITS = word_set("mg mcg \u00b5g ug ml iu ie \u043c\u0433 \u043c\u043a\u0433 \u043c\u043b")
@@ -19,6 +19,8 @@ _WEEKLY = re.compile(rf"\b({english_pattern('days')})s\b", re.IGNORECASE)
 """Days on which something is again and again."""
 _FIGURE = re.compile(r"(\d[\d .:/-]*\d|\d)(?: ?([^\W\d_]*))")
 """A number of another language with the word after it."""
+_ENDING = re.compile(r"(?<=\d)(?:st|nd|rd|th)$|[\d.:,]")
+"""What is not the unit of a number: its digits, and what makes the `4th floor` of them."""
 _UNIT_CHARS = 4
 _IDEOGRAPHS = "\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341"
 """One to ten."""
@@ -34,6 +36,8 @@ def english_figures(text: str) -> Iterator[tuple[str, str]]:
 
     >>> list(english_figures("User pays 12 euros and swims on Mondays"))
     [('weekday', 'monday'), ('euro', '12')]
+    >>> list(english_figures("User's desk is on the 4th floor"))
+    [('floor', '4')]
     """
     yield from (("@", address) for address in _ADDRESS.findall(text))
     yield from ((PHONE, re.sub(r"\D", "", number)) for number in _PHONE_NUMBER.findall(text))
@@ -44,7 +48,7 @@ def english_figures(text: str) -> Iterator[tuple[str, str]]:
         number = english_numbers().get(token.lower(), token)
         if any(map(str.isdigit, number)):
             unit = stem(following) if following[:1].isalpha() else following
-            yield re.sub(r"[\d.:,]", "", number).lower() or unit, re.sub(r"[^\d.:]", "", number).strip(".:")
+            yield _ENDING.sub("", number).lower() or unit, re.sub(r"[^\d.:]", "", number).strip(".:")
 
 
 def foreign_figures(said: str) -> Iterator[tuple[str, str]]:
@@ -53,7 +57,7 @@ def foreign_figures(said: str) -> Iterator[tuple[str, str]]:
     >>> list(foreign_figures("martes a las 18:30 en la sala 4b"))
     [('en', '18:30'), ('b', '4'), ('weekday', '1')]
     """
-    yield from ((unit[:_UNIT_CHARS].lower(), digits) for digits, unit in _FIGURE.findall(said))
+    yield from ((unit[:_UNIT_CHARS].lower(), digits) for digits, unit in _FIGURE.findall(with_digits(said)))
     yield from (("", str(_IDEOGRAPHS.index(number) + 1)) for number in _COUNTED.findall(said))
     if days := weekdays(said):
         yield _WEEKDAY, "".join(map(str, sorted(days)))

@@ -31,6 +31,9 @@ def _of_words(new: Statement, old: Statement) -> Iterator[tuple[str, bool]]:
     yield "foreign: another with a title", is_changed and is_titled
     yield "foreign: measure of one thing", _is_measured_anew(new, old)
     yield "foreign: a word of both", bool(shared)
+    # Not of who is named as somebody's sister or son.
+    is_named = " " not in old.holder and not new.subject.isdisjoint(old.names)
+    yield "foreign: whom it names has moved", is_named and new.says("moved")
 
 
 def _of_lives(new: Statement, old: Statement) -> Iterator[tuple[str, bool]]:
@@ -54,7 +57,7 @@ def _is_measured_anew(new: Statement, old: Statement) -> bool:
     extra, missing = _without_figures(new.words - old.words), _without_figures(old.words - new.words)
     is_plain = new.is_measure and old.is_measure and not old.says("changed")
     # Not of the code of the cellar after that of the gate.
-    is_one = new.topic == old.topic and not (extra and missing)
+    is_one = _head(new) == _head(old) and not (extra and missing)
     return is_plain and is_one and len(extra) <= 2 and _differ(new, old)
 
 
@@ -66,4 +69,10 @@ def _differ(new: Statement, old: Statement) -> bool:
     """Return whether both have figures, others and not of other things: `16 uhr` tells nothing of `4 Jahre`."""
     units, old_units = ({unit for unit, _ in of.figures} for of in (new, old))
     digits, old_digits = ({figure for _, figure in of.figures} for of in (new, old))
-    return not units.isdisjoint(old_units) and digits.isdisjoint(old_digits)
+    # Nor the bank's code of the one that is known.
+    is_of_one = new.topic is None or new.topic.modifiers <= old.words
+    return is_of_one and not units.isdisjoint(old_units) and digits.isdisjoint(old_digits)
+
+
+def _head(said: Statement) -> str:
+    return "" if said.topic is None else said.topic.head

@@ -31,9 +31,10 @@ _AND = re.compile(
 )
 """Joins what else a statement says, which holds when the rest is over."""
 _SUBJECT_WORDS = 2
-_GENITIVE = re.compile(
-    r"\b(?:du|de la|de|des|del|de los|do|da|van|von|di|della|av|af|\u0443|\u043e\u0442)(?: \w+)? $", re.IGNORECASE
-)
+_OF = r"\b(?:du|de la|de|des|del|de los|do|da|od|van|von|vom|di|della|av|af|\u0443|\u043e\u0442)"
+_GENITIVE = re.compile(rf"{_OF}(?: \w+)? $", re.IGNORECASE)
+_QUALIFIED = re.compile(rf"(?:\w{{1,3}} )?\w{{3,}} {_OF} (?:\w{{1,3}} )?(?P<of>\w{{3,}})", re.IGNORECASE)
+"""What the thing that a statement begins with is of: `la clave del banco`."""
 _NAMED_EVERYWHERE = (
     "commute", "phone", "phone_system", "laptop", "car", "carrier", "bank", "music_service", "editor", "browser",
 )  # fmt: skip
@@ -60,7 +61,7 @@ def foreign_outline(speaker: str, said: str) -> Statement:
     names = {stemmed for name in _NAME.findall(said) if name[0].isupper() for stemmed in foreign_stems(name)}
     return Statement(
         holder=f"{speaker.lower()} {relative_in_subject(said)}".strip(),
-        topic=Phrase(first),
+        topic=Phrase(first, frozenset(_qualifiers(said))),
         words=named_stems(said),
         ended_words=named_stems(without_names_of_compounds(_ended_part(said))),
         altered=tuple(map(Phrase, _altered_words(said))) if "altered" in marks else (),
@@ -76,6 +77,16 @@ def foreign_outline(speaker: str, said: str) -> Statement:
         state=frozenset(_states(said, is_end=False)),
         passed_state=frozenset(_states(said, is_end=True)),
     )
+
+
+def _qualifiers(said: str) -> Iterator[str]:
+    """Yield the stems of what the thing that a statement begins with is of.
+
+    >>> list(_qualifiers("la clave del banco termina en 31")), list(_qualifiers("la clave es 4471"))
+    (['banc'], [])
+    """
+    if (match := _QUALIFIED.match(said)) is not None:
+        yield from foreign_stems(match["of"])
 
 
 def _marks(said: str) -> Iterator[str]:
@@ -142,7 +153,7 @@ def _subject(said: str) -> frozenset[str]:
     """Return the stems of a name, or a noun with an article, that a sentence without the first person begins with.
 
     >>> _subject("der Max ist ausgezogen"), _subject("Luca si è trasferito")
-    (frozenset({'max'}), frozenset({'luca'}))
+    (frozenset({'max'}), frozenset({'luc'}))
     >>> _subject("Endlich bin ich umgezogen"), _subject("nun har jag flyttat")
     (frozenset(), frozenset())
     """

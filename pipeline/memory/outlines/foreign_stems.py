@@ -23,6 +23,10 @@ _SPACED = re.compile("[^\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff]+$")
 _ARABIC_ARTICLE = re.compile(r"\b[وبفك]?ال(?=\w{3})|\bلل(?=\w{3})")
 _WITHOUT_VOWELS = re.compile("[\u05d0-\u05ea\u0621-\u064a]")
 """A letter of Hebrew or Arabic, of which three make a word."""
+_TYPE = re.compile(r"[a-z]\d{1,2}")
+"""A letter with a number, which names a company, a bus line or a model: `o2`, `s5`."""
+_LAST_VOWEL = re.compile(r"(?<=^\w{3})[aeiouy]$")
+"""What a word of four letters may end in otherwise: `k\u00e1vy`, `k\u00e1vu`."""
 _SHORT_WORD = 8
 """Letters of a word of which another form may share no more than four."""
 
@@ -31,7 +35,7 @@ def foreign_stems(text: str) -> Iterator[str]:
     """Yield words without what another form of them may end in, and of scripts without spaces pairs of letters.
 
     >>> list(foreign_stems("fumer")), list(foreign_stems("糖質はやめ")), list(foreign_stems("담배는"))
-    (['fume'], ['糖質'], ['담배'])
+    (['fum'], ['糖質'], ['담배'])
     >>> list(foreign_stems("بعت الكورولا")), list(foreign_stems("vendi o Uno"))
     (['بعت', 'كورو'], ['uno', 'vend'])
     """
@@ -42,8 +46,10 @@ def foreign_stems(text: str) -> Iterator[str]:
             yield from (word[:2],) if len(word) > 1 else ()
         elif UNSPACED.search(word):
             yield from (pair for run in UNSPACED.findall(word) for pair in map("".join, pairwise(run)))
-        elif len(word) > 3 or word.isdigit() or (len(word) > 2 and _WITHOUT_VOWELS.match(word)):
-            yield word[: 4 if len(word) <= _SHORT_WORD else 6]
+        elif len(word) > 3:
+            yield _LAST_VOWEL.sub("", word[:4]) if len(word) <= _SHORT_WORD else word[:6]
+        elif word.isdigit() or _TYPE.fullmatch(word) or (len(word) > 2 and _WITHOUT_VOWELS.match(word)):
+            yield word
 
 
 def short_names(text: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Readings of a statement: its outline, in English or in another language, and those of its clauses. Pure."""
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from pipeline.memory.languages.language_detection import detect_language, is_doubtful
@@ -18,6 +19,7 @@ _CLAUSE = re.compile(
     r"[a-z-]+ (?:is|are|has|was|went|got|moved) "
 )
 """A clause of English that names its subject."""
+_OF_WHOLE = frozenset({"corrects", "changed"})
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
@@ -47,7 +49,11 @@ def outlines(text: str) -> tuple[Statement, ...]:
     >>> [found.holder for found in outlines(said) if found.is_foreign]
     ['user', 'user', 'user schwester']
     """
-    return (*readings(text), *(found for clause in clauses(text) for found in readings(clause)))
+    of_whole = readings(text)
+    # Who was wrong in one clause says what is right in another.
+    said = of_whole[0].marks & _OF_WHOLE if of_whole[0].says("corrects") else frozenset()
+    of_clauses = (found for clause in clauses(text) for found in readings(clause))
+    return (*of_whole, *(replace(found, marks=found.marks | said) if said else found for found in of_clauses))
 
 
 def readings(text: str) -> tuple[Statement, ...]:

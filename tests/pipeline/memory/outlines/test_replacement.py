@@ -8,6 +8,10 @@ from pipeline.memory.outlines.replacement import replaces
 from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 ENDED = [
+    ("User's thesis supervisor is Dr Okafor", "Okafor went to Leeds"),
+    ("User: Ma nounou s'appelle Fatou", "User: Fatou a déménagé, c'est Lucile qui garde les petits"),
+    ("User: mon fils mesure 1m32", "User: je me suis trompée, mon fils fait 1m28"),
+    ("User: Mein Handyvertrag ist bei O2", "User: hab O2 gekündigt"),
     ("User has a gym membership", "User's membership is cancelled"),
     ("User is a trainee solicitor", "User qualified in October 2026"),
     ("User: mijn fietsslot code is 2290", "User: nieuwe code van het fietsslot: 5517"),
@@ -116,6 +120,10 @@ ENDED = [
     ),
 ]
 HELD = [
+    ("User's desk is on the 4th floor", "Cafe moved to the 5th floor"),
+    ("User: La clave es 4471", "User: La clave del banco es 3108"),
+    ("User: Moro em Braga", "User: mudei de escola, agora estou em Guimarães"),
+    ("The car needs an MOT in March", "User's car got a new exhaust on 21 November 2026"),
     ("User: le code du portail c'est 1245", "User: le code de la cave c'est 7788"),
     ("User's choir is at 7", "Pub quiz moved to 8"),
     ("User's lessons cost 30 euros", "User spent 35 euros on new books"),
@@ -242,6 +250,8 @@ def test_a_home_is_replaced_by_a_move_of_who_lives_there_only(home: str, of_anot
     ("older", "newer"),
     [
         ("User's booking number is KX4431", "The booking number is KX4413"),
+        ("User: nous avons deux chats", "User: nous avons maintenant trois chats"),
+        ("User: La clave del wifi es 4412", "User: la clave del wifi es 9087"),
         ("User: innebandy p\u00e5 m\u00e5ndagar", "User: innebandyn \u00e4r p\u00e5 torsdagar"),
         ("User: tomo omeprazol de 20 mg", "User: la doctora me puso el omeprazol de 10 mg"),
     ],
