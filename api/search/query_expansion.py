@@ -61,7 +61,8 @@ async def expand_query(
 
 def find_expansion_terms(query_text: str, texts: Sequence[str], vectors: WordVectors) -> dict[int, ExpansionTerm]:
     """Words of texts that are most similar to the words of a query, by term, without the query's own."""
-    asked = content_words(words(query_text))
+    # A word of one language may be a stopword of another, which has no term here: Turkish "iş" is a job.
+    asked = [word for word in content_words(words(query_text)) if term_hashes(word)]
     own = {term for word in asked for term in term_hashes(word)}
     vocabulary = [
         word for word in dict.fromkeys(word for text in texts for word in words(text)) if _is_expansion_word(word, own)

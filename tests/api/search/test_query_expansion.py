@@ -1,8 +1,12 @@
 """A question is also asked in words of the namespace that mean what its own do."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from api.search.query_expansion import find_expansion_terms
 from api.search.search_query import SearchModels, search_namespace
@@ -24,6 +28,18 @@ def test_the_likest_words_stand_beside_a_word_and_no_others() -> None:
 
 def test_a_word_never_stands_beside_itself() -> None:
     assert find_expansion_terms("films", ["a film, films, filming"], EMBEDDER) == {}
+
+
+class AllAlike:
+    """Word vectors by which every word is like every other."""
+
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        return np.ones((len(words), 1), np.float32)
+
+
+def test_a_word_that_is_a_stopword_in_english_is_no_term() -> None:
+    found = find_expansion_terms("Wo ist das a und der Plan, den wir sehen?", ["Der Entwurf lag hier."], AllAlike())
+    assert {expansion.original_term for expansion in found.values()} <= {*term_hashes("plan"), *term_hashes("sehen")}
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=60), max_size=3))
