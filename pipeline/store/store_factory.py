@@ -24,7 +24,7 @@ from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTa
 from pipeline.store.single_process.write_ahead_log import WriteAheadLog
 from pipeline.store.store import Store
 from pipeline.store.table_factory import ExclusiveTableFactory, SharedTableFactory
-from pipeline.store.tables import chunk_table, document_table, memory_table, settings_tables
+from pipeline.store.tables import chunk_table, document_table, keyed_tables, memory_table
 from pipeline.store.tables.row_repository import AnswerRepository, RowRepository
 from pipeline.store.tables.settings_catalog import SettingsCatalog
 from pipeline.store.tables.tombstones_table import SharedTombstones
@@ -146,7 +146,7 @@ async def _connect(
 
 
 async def _open_shared(factory: SharedTableFactory, properties: StoreProperties, catalog: SettingsCatalog) -> Store:
-    tombstones = await factory.open_small(settings_tables.tombstones_codec())
+    tombstones = await factory.open_small(keyed_tables.tombstones_codec())
     store = await _open_tables(factory, properties, catalog, SharedTombstones(tombstones), further_tables=(tombstones,))
     await store.refresh()
     for table in (store.operations.table, store.answers.table, tombstones, store.syncs):
@@ -168,9 +168,9 @@ async def _open_tables(
     documents = await factory.open_documents(document_table.codec(), document_shards)
     chunks = await factory.open_chunks(chunk_table.codec(properties.dimensions), properties.shards)
     memories = await factory.open_memories(memory_table.codec(properties.dimensions), properties.shards)
-    operations = await factory.open_small(settings_tables.operations_codec())
-    answers = await factory.open_small(settings_tables.answers_codec())
-    syncs = await factory.open_small(settings_tables.sync_runs_codec())
+    operations = await factory.open_small(keyed_tables.operations_codec())
+    answers = await factory.open_small(keyed_tables.answers_codec())
+    syncs = await factory.open_small(keyed_tables.sync_runs_codec())
     return Store(
         documents=documents,
         chunks=chunks,

@@ -1,4 +1,4 @@
-"""Codecs of the small tables: operations, answers, sync runs, tombstones; one row per key."""
+"""Codecs of the tables with one row per key: operations, answers, sync runs, tombstones."""
 
 import pyarrow as pa
 from pydantic import TypeAdapter
