@@ -24,7 +24,7 @@ from bench.datasets.changed_lives import changed_lives
 from bench.datasets.mixed_facts import mixed_facts
 from bench.datasets.near_questions import near_questions
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, Paraphrases, paraphrases
-from bench.datasets.worlds import PARTS, worlds
+from bench.datasets.worlds import PARTS, UNLEARNED_PARTS, worlds
 from bench.memory.conversations import AnnotatedQuestion, Conversation, conversations
 from bench.memory.coverage import extracted
 from bench.memory.memory_recall import build_index
@@ -300,7 +300,12 @@ async def _facts(data: Path, embedder: Embedder, halves: Sequence[bool]) -> list
         *await _near("questions of a word or two", embedder, halves, "brief"),
         *await _near("questions whose words are said of others", embedder, halves, "repeated"),
         *await _near("facts of people by name", embedder, halves, "strangers"),
-        *[each for part in PARTS for each in await _worlds(f"{part} worlds".strip(), embedder, halves, part)],
+        *await _near("relatives named by two others", embedder, halves, "kin"),
+        *[
+            each
+            for part in (*PARTS, *UNLEARNED_PARTS)
+            for each in await _worlds(f"{part} worlds".strip(), embedder, halves, part)
+        ],
         *await _changed_lives(embedder),
     ]
 

@@ -156,20 +156,30 @@ def is_general_question(text: str) -> bool:
 def asked_relations(question: str) -> frozenset[int]:
     """Return the relation of the asker's relative whom a question is about; empty where it may be about others as well.
 
-    "Who looks after my daughter?" and "Where did I meet my wife?" are answered by statements about somebody else.
+    "Who looks after my daughter?" and "Where did I meet my wife?" are answered by statements about somebody else, and
+    "What does my sister's son like?" by one about a nephew.
 
     >>> asked_relations("What is my wife's name?") == told_relations("Meine Frau kocht gern.")
     True
-    >>> asked_relations("Who looks after my daughter?")
-    frozenset()
+    >>> asked_relations("Who looks after my daughter?"), asked_relations("What does my sister's son like?")
+    (frozenset(), frozenset())
     """
     relations, spaced = told_relations(question), _spaced(question)
-    if not relations or asks_for_person(question) or _pattern("we").search(spaced):
+    if not relations or asks_for_person(question) or names_two_relatives(question) or _pattern("we").search(spaced):
         return frozenset()
     relatives = {match.start() for match in _pattern("relatives").finditer(spaced)}
     if any(match.end() not in relatives for match in _pattern("asker").finditer(spaced)):  # 我女儿 is a relative
         return frozenset()
     return relations if _UNOWNED.search(question) or _pattern("owned").search(spaced) else frozenset()
+
+
+def names_two_relatives(question: str) -> bool:
+    """Return whether a question names two relatives or friends, who may be a third one ("my sister's son", a nephew).
+
+    >>> names_two_relatives("¿Cómo se llama la mujer de mi hermano?"), names_two_relatives("How old is my son?")
+    (True, False)
+    """
+    return len(_pattern("relatives").findall(_spaced(question))) > 1
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)

@@ -5,7 +5,7 @@ of `several_*.txt`, of sixteen people in fourteen languages, each say several th
 (sixteen people, fourteen languages) have a word or two ("phone?", "wo arbeite ich"). Those of `repeated_*.txt` (eight
 people, seven languages) have words that are said of others, too ("where do I live?" and "live music at the Crown"). In
 `strangers_*.txt` (eight people, seven languages) most unanswered questions name somebody or something that no fact
-names.
+names. Those of `kin_*.txt` (25 people, twelve languages) name a relative by two others ("my brother's wife").
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).parent
 PARTS = ("", "several", "brief", "repeated", "strangers")
+"""Those whose open halves are learned from, which `kin` is not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@
 something that the statements are about, and asks what they do not say ("When is Sami's birthday?" after "Sami left in
 May."); `!` is about something else. `long_*.txt` has eight more people, who say sixteen things each, in six languages;
 `further_*.txt` eight who say fifteen things each, in seven languages, two of whom are asked about in English; both of
-`typed_*.txt` have the same six people, in as many languages, who type in a hurry, and are asked so.
+`typed_*.txt` have the same six people, in as many languages, who type in a hurry, and are asked so; `trades_*.txt` has
+fourteen people and clubs, in eleven languages, of whom much is asked that they do not say.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).parent
 PARTS = ("", "long", "further", "typed")
+UNLEARNED_PARTS = ("trades",)
+"""Parts of which no half is learned from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from pipeline.text.statement_words import (
     asks_when,
     named_beings,
     names_somebody,
+    names_two_relatives,
     says_time,
 )
 from pipeline.text.succession import tells_of_plan
@@ -87,7 +88,7 @@ class QueryIntent:
     asked_relations: frozenset[int] = frozenset()
     """The relation of the asker's relative or friend whom it is about (*my wife's job*)."""
     named_beings: frozenset[str] = frozenset()
-    """The relations and the sorts of animals that it names."""
+    """The relations and the sorts of animals that it names; none where two relatives may mean a third."""
     asks_for_plan: bool = False
     """Whether it speaks of a plan or a wish."""
 
@@ -111,7 +112,7 @@ class QueryIntent:
             asks_for_contact=asks_for_contact(query_text),
             asks_for_person=asks_for_person(query_text),
             asked_relations=asked_relations(query_text),
-            named_beings=named_beings(query_text),
+            named_beings=frozenset() if names_two_relatives(query_text) else named_beings(query_text),
             asks_for_plan=tells_of_plan(query_text),
         )
 

@@ -233,6 +233,21 @@ async def test_what_is_told_of_one_relative_is_no_answer_about_another(
 
 
 @pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How old is my sister's son?", "My nephew Felix is six."),
+        ("¿Qué deporte hace la hija de mi hermana?", "Mi sobrina juega al waterpolo."),
+        ("我妈妈的妈妈住在哪里", "我外婆住在苏州。"),
+    ],
+)
+async def test_a_relative_named_by_two_others_is_found_by_the_word_for_it(
+    model: E5Embedder, question: str, answer: str
+) -> None:
+    texts = (answer, "My sister plays the oboe.", "My father has a boat in Ystad.")
+    assert (await _found(model, question, texts))[:1] == [answer]
+
+
+@pytest.mark.parametrize(
     ("question", "own", "other"),
     [
         ("What is my son called?", "My son is called Otto.", "The boat is called Sea Lark."),

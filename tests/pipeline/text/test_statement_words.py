@@ -89,6 +89,10 @@ def test_a_relative_who_is_asked_about_is_told_from_others(question: str, told: 
         "誰が娘の世話をしますか",
         "我什么时候接女儿",
         "What is the capital of Peru?",
+        "How old is my sister's son?",
+        "¿Cómo se llama la mujer de mi hermano?",
+        "弟の妻の仕事は何ですか?",
+        "我妈妈的妈妈住在哪里",
     ],
 )
 def test_a_question_that_somebody_else_may_answer_asks_about_no_relative(question: str) -> None:
