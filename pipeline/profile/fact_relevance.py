@@ -48,7 +48,7 @@ _ENDURING = re.compile(
 _UNTIL = re.compile(r"\b(?:until|till)\b")
 _FOREIGN = re.compile(r"User: ")
 """A statement in another language."""
-_OPEN_END = re.compile(r"\b(?:since|born|birthday|anniversary|every|each|annual(?:ly)?|yearly|\w+days)\b")
+_OPEN_END = re.compile(r"\b(?:old on|since|born|birthday|anniversary|every|each|annual(?:ly)?|yearly|\w+days)\b")
 _CHANGE = re.compile(
     r"\b(?:start(?:ed|s)|began|left|lost|passed|failed|broke up|split up|hired|fired|launched|opened|sold|signed|"
     r"enrolled|switched|became|bought an? |decided|won|published|applied|got an? |had (?:a|an|her|his|their) (?:baby|"

@@ -75,14 +75,24 @@ _SIGNED = re.compile(
     r"(?:with )?(?:many |best |kind |warm )?(?:regards|wishes),?|take care,?|xx?o?x?,?)[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
+_NAME = r"(?-i:[^\W\d_a-z\u00e0-\u00ff\u0430-\u044f])[\w'\u2019-]+\.?"
 _SALUTATION = re.compile(
     r"\s*(?:(?:Subject|Re|Betreff|Objet|Asunto|Assunto|Oggetto|Onderwerp|Temat|\u00c4mne|Konu)[ \u00a0]?:[^\n]*\n\s*)?"
     r"(?:Dear|Dearest|Hi|Hello|Hey|Hallo|Liebe[rs]?|Sehr geehrte[rs]?|Bonjour|Ch[e\u00e8]re?|Hola|Querid[oa]s?|"
     r"Estimad[oa]s?|"
     r"Ol\u00e1|Prezad[oa]s?|Car[oaie]|Gentile|Ciao|Beste|Lieve|Geachte|Dag|"
     r"Buongiorno|Buonasera|Egregi[oa]|Buen[oa]s (?:d\u00edas|tardes)|Bom dia|Boa tarde|Hej|B\u00e4sta|Dzie\u0144 dobry|"
-    r"Cze\u015b\u0107|Szanown[aiy]|Drog[ai]|Say\u0131n|Merhaba|Sevgili)\b[^\n.:?]{0,50}[,!]?[ \t]*\n",
+    r"Cze\u015b\u0107|Szanown[aiy]|Drog[ai]|Say\u0131n|Merhaba|Sevgili)\b"
+    rf"(?:[^\n.:?]{{0,50}}[,!]?[ \t]*\n|(?: {_NAME}){{1,3}}, )",
+    re.IGNORECASE,
 )
+"""The first words of a letter, on a line of their own or with a name: `hi Tom, quick one`."""
+_SIGNATURE = re.compile(
+    rf"(?:\n|(?<=[.!?]) )[ \t]*(?:[^\W\d_][^\n.!?:,\d]{{0,40}}[,!][ \t]*\n?\s*|[^\W\d_]+ ?\n?)?"
+    rf"(?P<name>{_NAME}(?: {_NAME}){{0,2}})\s*\Z",
+    re.IGNORECASE,
+)
+"""The last words of a letter, with the name of its writer."""
 _DATED_SALUTATION = re.compile(rf"(?:[^\n.!?]{{0,60}}\d[^\n.!?]{{0,40}}\n){{1,6}}\s*?{_SALUTATION.pattern}")
 """A salutation below an address and a day."""
 _FULL_NAME = re.compile(r"[A-Z][\w'-]+(?: (?:[A-Z][\w'-]*\.?|v[ao]n|de|da|del))*(?: [A-Z][\w'-]+)?")
@@ -139,8 +149,11 @@ def _parse_letter(text: str) -> Iterator[Utterance]:
     if (begin := _SALUTATION.match(text) or _DATED_SALUTATION.match(text)) is None:
         return
     signed = next((match for match in _SIGNED.finditer(text, begin.end()) if _signer(text[match.end() :])), None)
+    signer = None if signed is None else _signer(text[signed.end() :])
+    if signed is None and (signed := _SIGNATURE.search(text, begin.end())) is not None:
+        signer = signed["name"]
     if signed is not None:
-        yield Utterance(_signer(text[signed.end() :]), text[begin.end() : signed.start()], begin.end())
+        yield Utterance(signer, text[begin.end() : signed.start() + 1], begin.end())
 
 
 def _is_bulk(header: str, body: str) -> bool:

@@ -455,7 +455,7 @@ def _owned(kind: str, text: str) -> Iterator[tuple[str, str, int]]:
             name += 1
         elif first > 0 and _pattern("owned").match(_spaced(found[first - 1].group())):
             first -= 1
-        elif _OWNED_BY_ENDING.search(match.group()) is None:
+        elif _OWNED_BY_ENDING.search(match.group()) is None and not _has_owner(match.group()):
             continue
         last, named = found[name - 1], ""
         if name < len(found) and _is_name(found[name].group()):
@@ -474,6 +474,11 @@ _YEARS = (
     "jahren?|ans|mois|a\u00f1os|meses|anni|mesi|anos|jaar|maanden|\u00e5r|lat|miesi\u0119cy|let|godin[ae]|\u043b\u0435\u0442|"
     "\u0433\u043e\u0434\u0430?|ani|luni"
 )
+
+
+def _has_owner(listed: str) -> bool:
+    """Return whether a relative stands in the list with the word that makes them the speaker's: `mijn man`."""
+    return any(_pattern("owned").match(_spaced(word)) for word in listed.split()[:1])
 
 
 def _is_name(word: str) -> bool:

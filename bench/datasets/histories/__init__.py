@@ -7,11 +7,13 @@ from typing import Literal
 
 _FOLDER = Path(__file__).parent
 HistorySet = Literal[
-    "open", "locked", "lives_open", "lives_locked", "notes_open", "notes_locked", "requests_open", "requests_locked"
-]
+    "open", "locked", "lives_open", "lives_locked", "notes_open", "notes_locked", "requests_open", "requests_locked",
+    "homes_open", "homes_locked",
+]  # fmt: skip
 """*lives*: ten people, each a year of notes, voice notes, messages of two friends or chats, in eight languages;
 *notes*: eight people, each a year of answers to an assistant, notes in lists, voice notes, proofreading and games;
-*requests*: six people, each half a year of requests to an assistant, in four languages."""
+*requests*: six people, each half a year of requests to an assistant, in four languages; *homes*: six people, each
+three quarters of a year of requests that tell of a family and its home in passing, in five languages."""
 Mark = Literal["+", "-", "=", "x", "p", "n"]
 _HEADING = re.compile(r"# (?P<person>\S+) (?P<language>\S+) (?P<now>\S+)")
 _RULE = re.compile(r"(?P<mark>[-+=xpn]) (?P<parts>.+?)(?: ! (?P<unless>.+))?")

@@ -4,6 +4,7 @@ What `python -m bench.life_topics` learns from; no collection that measures has 
 topics, or `none` for questions for one thing and statements that are of nobody's life.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
@@ -17,6 +18,17 @@ def topic_questions() -> list[tuple[str, frozenset[str]]]:
 def topic_statements() -> list[tuple[str, frozenset[str]]]:
     """Return statements, each with its topics."""
     return _lines("statements")
+
+
+def told_in() -> Iterator[tuple[str, str]]:
+    """Yield all of these texts, each with the code of its language."""
+    for name in ("queries", "statements"):
+        language = ""
+        for line in (_FOLDER / f"{name}.txt").read_text("utf-8").splitlines():
+            if line.startswith("# "):
+                language = line[2:]
+            elif line:
+                yield from ((text, language) for text in line.partition(" | ")[2].split(" / "))
 
 
 def _lines(name: str) -> list[tuple[str, frozenset[str]]]:

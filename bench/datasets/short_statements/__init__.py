@@ -36,6 +36,12 @@ StatementSet = Literal[
     "gathered_locked",
     "requests_open",
     "requests_locked",
+    "asides_open",
+    "asides_locked",
+    "exports_open",
+    "exports_locked",
+    "offices_open",
+    "offices_locked",
 ]
 """Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
 minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash; *texts*
@@ -51,7 +57,9 @@ fourteen languages; *gathered* are voice notes, notes in lists,
 chats with an assistant, group chats, mails, minutes, games and fiction, in eleven languages; *strangers* are exports,
 transcripts, journals, letters, forms, posts, tickets, a curriculum, a recipe and chats with an assistant, in fifteen
 languages; *requests* are requests and questions that carry facts in passing, and tasks about what is made up or pasted,
-in twenty-four languages."""
+in twenty-four languages; *asides* are such requests again, in thirteen; *exports* are exports of chats, voice notes
+without stops, journals and mails of friends, in eleven; *offices* are mails at work, minutes, standups, handovers,
+tickets and notes of talks, in thirteen."""
 SYNCED: Final = frozenset({"documents_open", "documents_locked", "notices_open", "notices_locked"})
 """What a connector brings: its writer is not the user."""
 _NOTHING = "-"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.memory.formation.pasted_material import begins_role_play, blank_end_of_role_play, blank_pasted
 from pipeline.memory.languages.english import english_pattern
+from pipeline.memory.languages.language_detection import detect_language
 from pipeline.memory.languages.listed_items import is_list
 from pipeline.memory.languages.profiles import words_of_all
 from pipeline.text.email_threads import parse_thread
@@ -66,6 +67,10 @@ class Passage:
         is_note = self.is_speech and said.speaker in (None, TEAM) and not (said.is_chat or self.addressee)
         return is_note and is_list(said.text)
 
+    def is_field(self, line: str) -> bool:
+        """Return whether a line of a curriculum says when its writer did what."""
+        return _CURRICULUM.match(self.utterance.text) is not None and any(map(str.isdigit, line))
+
     def span(self, start: int, end: int) -> tuple[int | None, int | None]:
         """Return where a part of it stands in the document."""
         offset = self.utterance.start
@@ -102,7 +107,7 @@ _MINUTES = re.compile(
     r"notulen|verslag|note d(?:i|el|ella) (?:riunione|visita)|notas d[ae] (?:la )?reuni\S+|protok\u00f3\u0142|notatka|"
     r"z\u00e1pis|\u043f\u0440\u043e\u0442\u043e\u043a\u043e\u043b|\u0645\u062d\u0636\u0631|\ud68c\uc758\ub85d|"
     r"\u4f1a\u8bae\u7eaa\u8981|"
-    r"\u8b70\u4e8b\u9332|(?:\u6253\u3061\u5408\u308f\u305b|\u4f1a\u8b70)\u30e1\u30e2)(?:[^.!?\n]|(?<=\d)\.){0,60}(?:\n|\Z)|"
+    r"\u8b70\u4e8b\u9332|(?:\u6253\u3061\u5408\u308f\u305b|\u4f1a\u8b70)\u30e1\u30e2)(?:[^.!?\n:]|(?<=\d)\.){0,60}(?:\n|\Z|:)|"
     r"(?:[^\n]*\n){0,4}[*_# -]*(?:(?:attendees|participants|in attendance|anwesend|teilnehmer|asistentes|presentes|"
     r"pr\u00e9sents|presenti|aanwezig|asisten|obecni|n\u00e4rvarande)[*_]* ?:|"
     r"(?:\u53c2\u52a0\u8005|\u51fa\u5e2d)[:\uff1a]|present[*_]*:(?=[^\n.]*(?:,|\n)))",
@@ -117,11 +122,18 @@ _PUBLIC = re.compile(
 )
 """The same, and what is an institution's own."""
 _TO_TEAM = re.compile(
-    r"^[ \t]*(?:hi|hello|hey|dear|hallo|liebes?|bonjour|hola|ol\u00e1|ciao) (?:all|team|everyone|everybody|folks|"
-    r"colleagues|parents|members|neighbou?rs|residents|families|guests|volunteers|"
-    r"zusammen|kolleg\w+|\u00e0 tous|equipo|equipa|tutti)\b",
+    r"^\s*(?:(?:hi|hello|hey|dear|good morning|hallo|liebes?|bonjour|salut|hola|buenos d\u00edas|ol\u00e1|bom dia|ciao|"
+    r"buongiorno|hoi|dag|beste|cze\u015b\u0107|dzie\u0144 dobry|drodzy|hej|merhaba|"
+    r"\u0443\u0432\u0430\u0436\u0430\u0435\u043c\u044b\u0435)[ ,])?(?:all|team|everyone|everybody|folks|colleagues|"
+    r"parents|members|neighbou?rs|residents|families|guests|volunteers|zusammen|alle|kolleg(?:en|innen)\b[\w ]*|"
+    r"(?:\u00e0 )?tous|tout le monde|(?:a )?tod[oa]s|equipo|equipa|pessoal|chicos|(?:a )?tutti|ragazz[ie]|allen|"
+    r"allemaal|collega['\u2019]?s|wszyscy|wszystkim|zesp\u00f3\u0142|koledzy|alla|teamet|ekip|arkada\u015flar|"
+    r"herkese(?: merhaba)?|\u043a\u043e\u043b\u043b\u0435\u0433\u0438|\u043a\u043e\u043b\u0435\u0433\u0438|"
+    r"\u0432\u0441\u0435\u043c \u043f\u0440\u0438\u0432\u0435\u0442)\b(?= ?[,!:\n\u2013-]+|$)|"
+    r"^(?:\u5404\u4f4d|\u5927\u5bb6\u597d|\u7686\u3055\u3093|\u7686\u69d8|\uc5ec\ub7ec\ubd84)",
     re.MULTILINE | re.IGNORECASE,
 )
+"""A greeting to several."""
 _OF_TEAM = re.compile(
     r"\W*(?:#[\w-]+|(?:[\w-]+ ){0,2}(?:stand-?up|daily|sprint|sync|retro(?:spective)?|check-?in)\b"
     r"[^\n!?]{0,24})\s*$",
@@ -155,7 +167,7 @@ _CASE = re.compile(
 _NOTES_OF = re.compile(
     r"\s*[*_# ]*(?:[\w'-]+ ){0,3}?(?:meeting|summary|(?:interview|session|case|visit) notes?|visit|session|interview|"
     r"report|assessment|review|appointment|check-?up|consultation|referral|intake|handover|appraisal|evaluation)[*_]*"
-    r"(?:,|:| [\u2013-]) *(?P<who>(?:(?:Mrs?|Ms|Miss)\.? )?(?:(?-i:[A-Z][a-z])[\w'-]*(?: (?-i:[A-Z][a-z])[\w'-]*)?|"
+    r"(?:,|:| [\u2013-]) *(?P<who>(?:(?:Mrs?|Ms|Miss)\.? )?(?:(?-i:[A-Z][a-z])[\w'-]*(?: (?-i:[A-Z])[\w'-]*)?|"
     r"(?P<initial>(?-i:[A-Z])(?=\.|\n))))\.?"
     r"(?P<of> ?\([^()\n]{1,20}\)| ?, \d{1,3}\b[^\n]*)?[*_ ]*(?=\n|\Z)",
     re.IGNORECASE,
@@ -229,8 +241,10 @@ def find_passages(text: str, document_type: str = "text", *, is_synced: bool = F
         in_role = in_role or (utterance.is_chat and utterance.speaker is None and begins_role_play(utterance.text))
         is_speech = is_attributed or (document_type in SPOKEN_TYPES and is_note(utterance.text, is_synced=is_synced))
         is_letter = _DEAR.match(utterance.text) or words_of_all("public").match(utterance.text.lstrip())
-        if utterance.speaker is None and is_speech and is_letter:
-            utterance = replace(utterance, speaker=TEAM)
+        is_to_team = None if _names_writer(utterance.text) else _TO_TEAM.match(utterance.text)
+        if utterance.speaker is None and is_speech and (is_letter or is_to_team):
+            begin = 0 if is_to_team is None else is_to_team.end()
+            utterance = replace(utterance, speaker=TEAM, text=" " * begin + utterance.text[begin:])
         if utterance.speaker is None and (document_type not in SPOKEN_TYPES or _PUBLIC.search(utterance.text)):
             is_speech = False
         if not is_speech and is_legal(utterance.text):
@@ -241,6 +255,12 @@ def find_passages(text: str, document_type: str = "text", *, is_synced: bool = F
         spoken = replace(utterance, text=blank_pasted(utterance.text)) if is_speech else utterance
         addressee = None if letter is None else letter["who"]
         yield Passage(spoken, is_speech, addressee, _title(text, utterance), case is not None)
+
+
+def _names_writer(text: str) -> bool:
+    """Return whether a text says something of who wrote it."""
+    language = detect_language(text)
+    return _FIRST.search(text) is not None or (language is not None and language.own.search(text) is not None)
 
 
 def _title(text: str, said: Utterance) -> str:
@@ -326,7 +346,7 @@ def without_title(line: str) -> str:
     ''
     """
     title, _, said = line.replace("\uff1a", ":").partition(":")
-    named = _IN_BRACKETS.sub("", title)
+    named = _IN_BRACKETS.sub("", title.rstrip("."))
     is_title = _MINUTES.fullmatch(named) or (_MINUTES.match(named) and named[-1:].isdigit())
     return said.strip() if is_title or _ITEM.match(line) else line
 

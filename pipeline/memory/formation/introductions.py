@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from pipeline.memory.grammar.fact_detection import without_question
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.languages.english import english_pattern, english_words
 from pipeline.memory.languages.english_rewrites import NUMBER
 from pipeline.text.english_nouns import HELPERS, KIN, PARENTS, PETS, RELATIVES, is_plural
-from pipeline.text.english_verbs import BASES, is_third_person, without_clitic, word_set
+from pipeline.text.english_verbs import BASES, is_finite, is_third_person, without_clitic, word_set
 
 _BEGIN = re.compile(
     r"^(?:[\w' -]{2,40}: )?(?:(?:hi|hey|hello|hiya|heya|yo)(?: (?:there|all|everyone|everybody))?[,!.]? )?"
@@ -162,6 +161,23 @@ _ILL_WITH = re.compile(
 )
 _TITLED = r"(?:Dr|Prof|Mrs?|Ms)\.? (?-i:[A-Z])[\w-]+"
 _NO_DAY = r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Christmas|Easter)"
+_QUESTION_WORD = re.compile(
+    r"(?:what|which|where|how|why|who|when|can|could|would|should|do|does|did|is|are|will|any|have|has|am|was|were)\b",
+    re.IGNORECASE,
+)
+_QUESTION_AFTER = re.compile(
+    rf"(?<=[\w)])(?:,? (?:so|and|but)|,|\.\.+|;| -) (?=(?:{_QUESTION_WORD.pattern}|(?:any |some |good )*(?:\w+ ){{0,3}}"
+    r"(?:ideas?|tips?|suggestions?|advice|recommendations?|thoughts)\b)[^,;]*\?$)",
+    re.IGNORECASE,
+)
+"""Begin of a question after a statement."""
+_UNMARKED_QUESTION = re.compile(
+    r"(?<=[\w)])(?:,? (?:so|and|but)|,|\.\.+|;| -) (?=(?:what(?:['\u2019]?s)? (?!an? )|how (?:do|can|should|much|"
+    r"many|long|often)\b|(?:can|could|would) (?:you|u|I|we)\b|should I\b|(?:any|some) (?:good )?(?:ideas?|tips?|"
+    r"suggestions?|advice)\b)[^,;]*$)",
+    re.IGNORECASE,
+)
+"""The same of one without its mark."""
 _NAMED_PERSON = re.compile(
     rf"\b(?P<who>(?:my|our) (?:[a-z]+(?:'s)? )?(?P<kind>{_PERSON}))(?: \(|,)? ?"
     rf"(?P<name>{_TITLED}|{_NO_DAY}[A-Z][a-z]+(?:-[A-Z][a-z]+)?(?: {_NO_DAY}[A-Z][a-z]+)?)\b"
@@ -345,6 +361,8 @@ def with_asides(sentence: str) -> list[str]:
     if role is not None and _is_role(role["role"]) and not _LONG_AGO.match(role["rest"]):
         rest = plain[: role.start()].strip(" ,") or role["rest"]
         return [f"I'm {role['role']}", *(with_asides(rest) if rest else [])]
+    if (said := without_question(plain)) != plain and not is_request(said):
+        return [*with_asides(said), *with_asides(_JOINT.sub("", plain[len(said) :]))]
     parts = [sentence]
     is_asking = is_request(plain)
     reason = _REASON_LAST.match(plain) if is_asking else None
@@ -354,8 +372,43 @@ def with_asides(sentence: str) -> list[str]:
         parts = [f"{added['rest'].rstrip(' ,')}{end}", without_question(added["own"]).rstrip("? ")]
         parts[1] = _with_what_is_meant(parts[1], added["rest"])
         parts = parts[:: -1 if reason is not None else 1]  # a reason names nobody of the request
+    elif is_asking:
+        parts += _without_verb(plain)
     told, named = list(_told_of_others(plain)), [*_named(plain), *_presupposed(plain)]
     return [*parts, *told, *named] if is_asking else [*named, *parts, *told]
+
+
+def _without_verb(request: str) -> Iterator[str]:
+    """Yield what stands behind a comma of a request without a verb; its meaning has to tell that it lasts.
+
+    >>> list(_without_verb("dinner for six please, nut allergy here, and what is quick?"))
+    ['nut allergy here']
+    """
+    _, *others = _COMMA.split(request)
+    for part in others:
+        words = part.lower().strip(" .!?").split()
+        is_phrase = 1 < len(words) <= _MAX_PHRASE_WORDS and not (
+            part.rstrip().endswith("?") or _MEANS_OTHERS.search(part)
+        )
+        if is_phrase and not any(is_finite(word) or word in BASES for word in words):
+            yield part.strip(" .!")
+
+
+_MAX_PHRASE_WORDS = 8
+_MEANS_OTHERS = re.compile(r"\b(?:it|them|this|that|these|those|mine|ours|ones?)\b", re.IGNORECASE)
+_JOINT = re.compile(r"^[\W_]*(?:(?:so|and|but) )?")
+"""What joins a question to the statement before it."""
+
+
+def without_question(text: str) -> str:
+    """Return what is said before a question at the end of a sentence.
+
+    >>> without_question("I'm coeliac, any ideas?"), without_question("hey, any ideas?")
+    ("I'm coeliac", 'hey, any ideas?')
+    """
+    asked = (_QUESTION_AFTER if text.rstrip().endswith("?") else _UNMARKED_QUESTION).search(text)
+    said = "" if asked is None else text[: asked.start()]
+    return said if " " in said else text
 
 
 def _with_what_is_meant(added: str, request: str) -> str:

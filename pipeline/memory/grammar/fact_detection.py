@@ -32,12 +32,9 @@ from pipeline.memory.grammar.third_person import Referents, render_clause
 from pipeline.memory.grammar.worth.clause_worth import DEFAULT_MIN_WORTH, Worth, worth
 from pipeline.memory.grammar.worth.stated_records import is_misread_record
 from pipeline.memory.languages.english import english_pattern
-from pipeline.memory.languages.language_detection import (
-    asks_elsewhere,
-    detect_language,
-    is_doubtful,
-    likeliest_language,
-)
+from pipeline.memory.languages.english_rewrites import NUMBER
+from pipeline.memory.languages.english_subjects import OF_ANYBODY
+from pipeline.memory.languages.language_detection import detect_language
 from pipeline.memory.languages.personal_facts import (
     begins_with_name,
     is_instruction,
@@ -46,7 +43,8 @@ from pipeline.memory.languages.personal_facts import (
 )
 from pipeline.memory.languages.profiles import QUESTION_MARK, LanguageProfile
 from pipeline.memory.languages.requests import stated_beside
-from pipeline.memory.languages.short_messages import MEMORABLE, SURELY_MEMORABLE
+from pipeline.memory.languages.short_messages import MEMORABLE, MEMORABLE_WITHOUT_VERB, SURELY_MEMORABLE
+from pipeline.text.english_nouns import KIN, PETS
 from pipeline.text.statement_words import named_relatives
 from pipeline.text.succession import tells_of_change, tells_of_plan
 from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
@@ -54,16 +52,6 @@ from pipeline.text.temporal_expressions import DateRange, day_name, resolve_date
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-_QUESTION_WORD = re.compile(
-    r"(?:what|which|where|how|why|who|when|can|could|would|should|do|does|did|is|are|will|any|have|has|am|was|were)\b",
-    re.IGNORECASE,
-)
-_QUESTION_AFTER = re.compile(
-    rf"(?<=[\w)])(?:,? (?:so|and|but)|,|\.\.+|;| -) (?=(?:{_QUESTION_WORD.pattern}|(?:any |some |good )*(?:\w+ ){{0,3}}"
-    r"(?:ideas?|tips?|suggestions?|advice|recommendations?|thoughts)\b)[^,;]*\?$)",
-    re.IGNORECASE,
-)
-"""Begin of a question after a statement."""
 _SUPPOSES = re.compile(
     r"(?:and |but |so )?(?:if|suppose|imagine) (?=.* (?:who|what|how|which|where|when|should|can|could|would) )",
     re.IGNORECASE,
@@ -85,12 +73,11 @@ _NO_SENTENCE = re.compile(
     r"(?:[A-Z][\w.-]*(?: \([\w ]+\))?[, ]*)+$|^(?:[A-Z][\w.-]*,? )+[A-Z][\w-]*, [A-Z][\w-]*$"
 )
 """Fields and lists of names in any language."""
-_OF_ANYBODY = re.compile(
-    r"(?:the )?(?:wedding|birthday|due date|surgery|op|operation|funeral|graduation|anniversary|"
-    r"diagnosis)\b",
-    re.IGNORECASE,
+_AGE_OF_CHILD = re.compile(
+    rf"(?P<who>\b(?:{'|'.join(sorted(KIN | PETS))})(?: [A-Z][\w'-]+)?|^[A-Z][\w'-]+) is (?:only |just |now |already )?"
+    rf"(?P<age>(?:\d+|{NUMBER})(?: and a half)? (?:day|week|month)s?)(?: old)?(?=$|[,.;]| and | but )"
 )
-"""What without an owner is of whom was spoken of, and else the speaker's."""
+"""An age that is no more so after a while."""
 _SAME_DAY = re.compile(r"\b(?:on )?(?:the|that) (?:very )?same day\b")
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 _WORTH_OF_ANSWERS = 1.0
@@ -188,25 +175,10 @@ def _stated_as_such(said: SaidSentence, text: str) -> tuple[str, DetectedFact | 
 
 def _with_language(said: SaidSentence, text: str) -> tuple[str, LanguageProfile | None]:
     """Return a sentence and its language, None for English; in doubt it goes on in that of the one before."""
-    before = said.discourse.language
-    found = detect_language(text, before)
-    if found is None and _is_perhaps_foreign(said, text) and _ACCENTED.search(said.text):
-        return text, before or likeliest_language(text)
-    if found is None and before is not None and is_doubtful(said.text, before):
-        return normalize_message(said.text, said.context, is_speech=False), before
+    found = detect_language(text, said.discourse.language)
     if found is None or text.count(" ") > 1:
         said.discourse.language = found
     return text, found
-
-
-def _is_perhaps_foreign(said: SaidSentence, text: str) -> bool:
-    """Return whether a short message that people want kept has hardly a word by which it is English."""
-    is_doubted = is_doubtful(said.text) and is_doubtful(text) and _ENGLISH.search(text) is None
-    return said.context.meaning >= MEMORABLE and is_doubted
-
-
-_ACCENTED = re.compile(r"[^\W\d_A-Za-z]")
-"""A letter that English has not. Without one, a message is kept in its own words only where no fact is read in it."""
 
 
 def _unparsed_facts(said: SaidSentence, text: str, language: LanguageProfile | None) -> list[DetectedFact]:
@@ -224,20 +196,20 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
         return []
     if said.discourse.person is not None and with_patient(said.text) != said.text:
         return []  # it is theirs
-    if said.discourse.person is not None and _OF_ANYBODY.match(said.text) and text[:3].lower() == "my ":
+    if said.discourse.person is not None and OF_ANYBODY.match(said.text) and text[:3].lower() == "my ":
         return []
-    is_marked = said.text.rstrip().endswith("?") and not _ends_before_question(said.text, text)
-    is_question = is_marked or asks_elsewhere(said.text) or _SUPPOSES.match(said.text) is not None
+    is_question = said.text.rstrip().endswith("?") or _SUPPOSES.match(said.text) is not None
     least = min_worth - _WORTH_OF_ANSWERS * said.is_answer - _WORTH_OF_MINUTES * said.context.is_group
     facts = _facts_of(doc, said.context, said.discourse, least, is_question=is_question)
     if not facts and not is_question and said.context.is_speech and (own := _IDENTITY.match(text)) is not None:
         facts = [_identity(own, said.context)]
-    if not facts and _is_perhaps_foreign(said, text):
-        facts = _foreign_facts(said, text, said.discourse.language or likeliest_language(text))
-    if not facts and not is_question and said.context.meaning >= SURELY_MEMORABLE and _names_subject(doc):
-        return [_record(said)]  # its clause was read as none, or as less than it says
-    if not facts and not is_question and said.context.meaning >= SURELY_MEMORABLE and _tells_news(said.text):
-        return [_in_own_words(said)]
+    if not (facts or is_question or _TO_OTHERS.search(said.text)):
+        if said.context.meaning >= SURELY_MEMORABLE and _names_subject(doc):
+            return [_record(said)]  # its clause was read as none, or as less than it says
+        if said.context.meaning >= MEMORABLE_WITHOUT_VERB and not (said.title or find_clauses(doc) or _is_order(doc)):
+            return [_record(said) if said.context.is_group else _in_own_words(said)]
+        if said.context.meaning >= SURELY_MEMORABLE and _tells_news(said.text):
+            return [_in_own_words(said)]
     # A heading has no full stop.
     if not facts and said.context.is_written and said.text.endswith(".") and not find_clauses(doc):
         return [_record(said)] if is_misread_record(doc) else []
@@ -251,10 +223,18 @@ def _names_subject(doc: "Doc") -> bool:
     return names_thing and not any(token.pos_ == "PRON" and token.lower_ in _IN_TALK for token in doc)
 
 
+def _is_order(doc: "Doc") -> bool:
+    """Return whether a text orders, asks or supposes something: `write a poem`, not `squat up to 120`."""
+    first = doc[0]
+    is_asked = first.tag_.startswith("W") or first.lower_ in _SUPPOSING or any(token.lower_ == "or" for token in doc)
+    return is_asked or (first.tag_ == "VB" and any(child.dep_ in ("dobj", "dative") for child in first.children))
+
+
+_SUPPOSING = frozenset({"if", "unless", "whether", "imagine", "suppose", "do", "does", "did", "dont"})
+
+
 _MIN_RECORD_WORDS = 4
 _NOMINAL = frozenset({"PROPN", "NOUN", "DET", "ADJ", "NUM"})
-_ENGLISH = re.compile(r"\b(?:the|and|with|every|their|his)\b|'s\b", re.IGNORECASE)
-"""Words that no other language has."""
 _TO_OTHERS = re.compile(r"\b(?:you|your|yours|u|ur|please|pls)\b", re.IGNORECASE)
 _IN_TALK = frozenset({"i", "me", "my", "mine", "we", "us", "our", "you", "your", "this", "that"})
 _INVERTED = re.compile(
@@ -265,7 +245,7 @@ _INVERTED = re.compile(
 def _tells_news(text: str) -> bool:
     """Return whether a message says in earnest that something has changed, and asks nobody for anything."""
     is_question = _INVERTED.match(text) is not None
-    return tells_of_change(text) and not (tells_of_plan(text) or is_question or _TO_OTHERS.search(text))
+    return tells_of_change(text) and not (tells_of_plan(text) or is_question)
 
 
 def _in_own_words(said: SaidSentence) -> DetectedFact:
@@ -287,29 +267,11 @@ def _identity(own: re.Match[str], context: SpeakerContext) -> DetectedFact:
 
 def _prepare(said: SaidSentence) -> str:
     text, said.discourse.place = resolve_there(said.text, said.discourse.place)
-    text = without_question(text) if said.context.is_speech else text
     text = with_patient(text) if said.context.is_speech else text
     plain = normalize_message(text, said.context, is_speech=said.context.is_speech)
     # As it was said, a message has small words of chats that look like another language's.
     is_foreign = all(detect_language(form, said.discourse.language) is not None for form in (said.text, plain))
     return normalize_message(text, said.context, is_speech=False) if is_foreign else plain
-
-
-def without_question(text: str) -> str:
-    """Return what is said before a question at the end of a sentence.
-
-    >>> without_question("I'm coeliac, any ideas?"), without_question("hey, any ideas?")
-    ("I'm coeliac", 'hey, any ideas?')
-    """
-    asked = _QUESTION_AFTER.search(text) if text.rstrip().endswith("?") else None
-    said = "" if asked is None else text[: asked.start()]
-    return said if " " in said else text
-
-
-def _ends_before_question(said: str, text: str) -> bool:
-    """Return whether only what stands before the question was kept: `I'm coeliac so what can I bake?`."""
-    match = _QUESTION_AFTER.search(said)
-    return match is not None and not _QUESTION_AFTER.search(f"{text}?") and not _QUESTION_WORD.match(text)
 
 
 def _is_parsable(text: str) -> bool:
@@ -322,7 +284,7 @@ def _foreign_facts(said: SaidSentence, text: str, profile: LanguageProfile | Non
         return []
     if stated_beside(text, profile) == []:
         return []  # it is an order
-    if QUESTION_MARK.search(said.text) and not _ends_before_question(said.text, text):
+    if QUESTION_MARK.search(said.text):
         text = profile.before_question(text)
     elif said.context.is_chat and said.context.speaker is None:
         text = profile.without_question(text)
@@ -434,5 +396,8 @@ def _to_fact(
     rendered = restore_name(render_clause(clause, referents), clause.head.doc)
     if previous_day is not None:
         rendered = _SAME_DAY.sub(f"on {day_name(previous_day)}", rendered)
-    dates = resolve_dates(rendered, context.reference_date_for(is_first_person=is_own))
+    said_on = context.reference_date_for(is_first_person=is_own)
+    if said_on is not None:
+        rendered = _AGE_OF_CHILD.sub(rf"\g<who> was \g<age> old on {day_name(said_on)}", rendered)
+    dates = resolve_dates(rendered, said_on)
     return DetectedFact(dates.text, is_static(dates.text), dates.date_ranges, value)

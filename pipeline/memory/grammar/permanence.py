@@ -19,6 +19,7 @@ _STATIC = re.compile(
     r"hometown|nationality|native language|was born|grew up|(?:has|have) (?:an? |two |three |four |five |\d+ )?(?:\w+ "
     r"){0,2}(?:kids?|child|children|sons?|daughters?|brothers?|sisters?|siblings?|dogs?|cats?|pets?|twins|degree|"
     r"allergy|phd|wife|husband|partner|girlfriend|boyfriend))\b|"
+    r"\b(?:day|week|month)s? old on\b|"
     r"^User is (?:(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)*|\d{1,2})$|\bis (?:an? )?(?:mum|dad|parent) of\b",
     re.IGNORECASE,
 )

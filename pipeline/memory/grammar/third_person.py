@@ -26,7 +26,8 @@ _SIBLINGS = frozenset({"sis", "sister", "bro", "brother"})
 """Who is called so by the user has the same parents."""
 _POINTING = frozenset({"this", "that", "these", "those"})
 _TIMES = word_set(
-    "morning afternoon evening night day week weekend month year summer winter spring autumn fall season term"
+    "morning afternoon evening night day week weekend month year summer winter spring autumn fall season term semester "
+    "quarter sprint shift"
 )
 _SPACES = re.compile(r"\s+")
 _BEFORE_MARK = re.compile(r" (?=[,;:!?])")

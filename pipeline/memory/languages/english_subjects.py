@@ -46,6 +46,14 @@ _DATED = re.compile(
 _OF_OTHERS = re.compile(r"\baccording to\b|\bsays? the\b|\bis the \w+est\b|\b(?:is|are|was) (?:my|our)\b")
 """What is said of things in general."""
 _OWN_BEGIN = re.compile(r"(?:I|I'\w+|my|we|our|no I|can't|got|been|just|not) ")
+_RELATIVE_FIRST = re.compile(
+    rf"(?:my|our) (?:[a-z]+ )?(?:{'|'.join(sorted(_PEOPLE | PETS))})\b(?: (?-i:[A-Z])\w+)?", re.IGNORECASE
+)
+OF_ANYBODY = re.compile(
+    r"(?:the )?(?:wedding|birthday|due date|surgery|op|operation|funeral|graduation|anniversary|diagnosis)\b",
+    re.IGNORECASE,
+)
+"""What without an owner is of whom was spoken of, and else the speaker's."""
 _NO_OWNER = english_words("no_own_things") | word_set(
     "they i we he you my and but so then not if as it everyone someone somebody people no in on at to for from"
 )
@@ -63,7 +71,13 @@ def with_owners(text: str) -> str:
     first, *others = _BREAK.split(_OF_RELATIVE.sub("my ", text))
     stated = _with_owner(first)
     if _OWN_BEGIN.match(stated) is not None:
-        others[1::2] = (_with_owner(part, is_first=False) for part in others[1::2])
+        relative = _RELATIVE_FIRST.match(stated)
+        others[1::2] = (
+            f"{relative[0]}'s {part}"
+            if relative is not None and OF_ANYBODY.match(part) is not None
+            else _with_owner(part, is_first=False)
+            for part in others[1::2]
+        )
     return "".join([stated, *others])
 
 

@@ -18,7 +18,7 @@ age; `home` and `job`: where somebody lives, and that they work; `ended`, `moved
 `denied`: what was, will be or is not so; `answers` and `always`: what an assistant does, and that it is for every
 answer; `rules`: what a document says is allowed, due or free; `before_places`: prepositions before the name of a
 place; `pretences` and `ends_pretence`: the begin and the end of role play; `stories`: orders to write one; `verses`:
-what songs and poems are called; `common`: words by which the language is told from English, where the letters do not.
+what songs and poems are called.
 `orders`: how a clause orders or asks something of who listens; `seeks`: what its speaker looks for; `roles`: words
 before or after what somebody is, as which they ask, and `being` those that state it; `pronouns`: begins of what is said
 of whom a request named; `without`: words before what is left out; `ends_clause`: verbs behind which a clause ends.
@@ -32,7 +32,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pipeline.text.english_verbs import word_set
 from pipeline.text.statement_words import (
     names_own_at_begin,
     relative_in_subject,
@@ -77,7 +76,6 @@ _MAX_QUESTION_SPACES = 3
 class LanguageProfile:
     """Patterns of personal, stating and permanent sentences, and the words that join a sentence to others."""
 
-    common_words: frozenset[str]
     stopwords: frozenset[str]
     being: str
     own: re.Pattern[str]
@@ -312,36 +310,26 @@ def _tables() -> dict[str, dict[str, list[str]]]:
 
 
 @cache
-def _other_codes() -> list[str]:
-    """Return the languages without words, or a script, by which they are told from English."""
-    return [code for code, table in _tables().items() if "common" not in table and code not in SCRIPTS]
-
-
-@cache
 def all_profiles() -> dict[str, LanguageProfile]:
-    """Return the languages by their codes, and the others together as `other`."""
-    tables = _tables()
-    every = {
-        code: _profile([table], stopwords(_WITH_STOPWORDS[code]) if code in _WITH_STOPWORDS else frozenset())
-        for code, table in tables.items()
+    """Return the languages by their codes."""
+    return {
+        code: _profile(table, stopwords(_WITH_STOPWORDS[code]) if code in _WITH_STOPWORDS else frozenset())
+        for code, table in _tables().items()
     }
-    return every | {"other": _profile([tables[code] for code in _other_codes()], frozenset())}
 
 
-def _profile(tables: list[dict[str, list[str]]], language_stopwords: frozenset[str]) -> LanguageProfile:
-    common = " ".join(str(table.get("common", "")) for table in tables)
+def _profile(table: dict[str, list[str]], language_stopwords: frozenset[str]) -> LanguageProfile:
     return LanguageProfile(
-        word_set(common),
         language_stopwords,
-        str(tables[0].get("being", "")),
-        _pattern(tables, "own"),
-        _pattern(tables, "hedges"),
-        _pattern(tables, "asks"),
-        _pattern(tables, "lasting"),
-        re.compile(rf"^(?:{_pattern(tables, 'openings').pattern}{_PAUSE})+", re.IGNORECASE),
-        _pattern(tables, "home"),
-        _pattern(tables, "introduces"),
-        *(_pattern(tables, kind) for kind in _KINDS),
+        str(table.get("being", "")),
+        _pattern([table], "own"),
+        _pattern([table], "hedges"),
+        _pattern([table], "asks"),
+        _pattern([table], "lasting"),
+        re.compile(rf"^(?:{_pattern([table], 'openings').pattern}{_PAUSE})+", re.IGNORECASE),
+        _pattern([table], "home"),
+        _pattern([table], "introduces"),
+        *(_pattern([table], kind) for kind in _KINDS),
     )
 
 

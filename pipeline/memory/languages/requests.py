@@ -99,6 +99,9 @@ def stated_beside(text: str, profile: LanguageProfile) -> list[Stated] | None:
     sought = [_is_sought(part, profile) for part in parts]
     if not any((*asked, *sought)):
         return None
+    for at, part in enumerate(parts):
+        if asked[at] and sum(asked) > 1 and _goes_without(part, profile):
+            asked[at], sought[at] = False, True
     found: list[Stated] = []
     before = ""
     is_text = False
@@ -112,7 +115,7 @@ def stated_beside(text: str, profile: LanguageProfile) -> list[Stated] | None:
         before = said
         is_text = is_text or _WRITTEN.search(said) is not None
         if not is_asked:
-            found.append(Stated(said.strip(_END), is_sought=True))
+            found.append(Stated(_PLEASE.sub("", said.strip(_END)).strip(_END), is_sought=True))
         elif role := _role_within(said, profile):
             found.append(_as_statement(role, profile))
         found += _told_of_relatives(said, profile)
@@ -145,6 +148,12 @@ def _is_asked(part: str, profile: LanguageProfile) -> bool:
 
 def _is_sought(part: str, profile: LanguageProfile) -> bool:
     return profile.seeks.search(profile.without_opening(part)) is not None
+
+
+def _goes_without(part: str, profile: LanguageProfile) -> bool:
+    """Return whether a part says politely what its speaker goes without: `sin mariscos, por favor`."""
+    plain = _PLEASE.sub("", profile.without_opening(part).strip(_END)).strip(_END)
+    return profile.without.match(plain) is not None and not _is_asked(plain, profile)
 
 
 def _run(said: str, before: str, profile: LanguageProfile) -> list[Stated]:

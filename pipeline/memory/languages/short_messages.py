@@ -22,6 +22,8 @@ MEMORABLE = 0.5
 86 of 100 facts of anybody, 94 of 100 statements of people, and two of 100 other messages."""
 SURELY_MEMORABLE = 1.5
 """The same where a parser says what is worth keeping, which is then worth more."""
+MEMORABLE_WITHOUT_VERB = 2.0
+"""The same of what has no verb, such as `nut allergy here`, and has to say by its meaning alone that it lasts."""
 OF_THE_MOMENT = -1.0
 """Log-odds below which nothing is kept that says nothing comparable: three of 100 facts of anybody, one of 100
 statements."""

@@ -123,6 +123,8 @@ def _of_figures(pair: _Pair) -> Features:
     # Not of the 5th floor where the cafe is, after the 4th where the desk is.
     is_near = new.topic is old.topic is None or pair.has_one_topic
     is_near = is_near or not new.words & old.words <= {unit for unit, _ in old.figures}
+    # `Mia started year 2` says nothing of the age of Mia.
+    is_changed = is_changed and (new.topic is not None or pair.topic not in old.names or pair.has_one_verb)
     yield "figure of one unit", pair.has_other_figure and is_changed and is_near
     is_comparable = pair.both_have_figures and (new.topic is not None or stem(old.holder) != pair.topic)
     yield "figure of one topic", is_comparable and is_changed and pair.topic in old.words

@@ -59,7 +59,7 @@ def outlines(text: str) -> tuple[Statement, ...]:
 def readings(text: str) -> tuple[Statement, ...]:
     """Return the outline of a statement, and its English one where a few words may be of another language, too.
 
-    >>> [found.is_foreign for found in readings("User: standup 9.30")]
+    >>> [found.is_foreign for found in readings("User: koffie 9.30")]
     [True, False]
     """
     found, spoken = outline(text), _SPOKEN.match(text)

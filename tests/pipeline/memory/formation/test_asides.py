@@ -54,6 +54,8 @@ MONDAY = date(2026, 11, 23)
         ("if my brother earns 40k and I earn 30k who pays more tax", []),
         ("no fish and I've only got a microwave at work", ["No fish and User has only got a microwave at work"]),
         ("for my mum, who works at a bank, what is a good course?", ["User's mum works at a bank"]),
+        ("My nephew Otto turns six in May, ideas for a present?", ["User's nephew Otto turns six in May"]),
+        ("my wife is a nurse, what can i cook after her shift", ["User's wife is a nurse"]),
     ],
 )
 def test_a_request_gives_what_it_tells_in_passing(message: str, facts: list[str]) -> None:
@@ -160,3 +162,19 @@ def test_short_tellings_are_read_as_meant(message: str, facts: list[str]) -> Non
 def test_values_results_and_pasted_settings_are_read_as_meant(message: str, facts: list[str]) -> None:
     found = [fact.text for fact in extract_facts(message, MONDAY)]
     assert [fact for fact in found if "met" not in fact] == facts
+
+
+def test_a_childs_age_in_weeks_or_months_is_dated() -> None:
+    found = [fact.text for fact in extract_facts("our baby is 6 weeks old, my notice period is three months", MONDAY)]
+    assert found[0] == "User's baby was 6 weeks old on 23 November 2026"
+    assert not any("period was" in text for text in found)
+
+
+def test_a_day_told_after_a_relative_is_theirs() -> None:
+    found = [fact.text for fact in extract_facts("my daughter Mia is 5, birthday's the 23rd of may", MONDAY)]
+    assert "User's daughter Mia's birthday is the 23rd of May" in found
+
+
+def test_whom_a_request_names_is_told_of_after_it() -> None:
+    said = "wat is een goed cadeau voor mijn man Bas, hij wordt 40 op 2 april"
+    assert "User: mijn man Bas, hij wordt 40 op 2 april" in [fact.text for fact in extract_facts(said, MONDAY)]

@@ -404,3 +404,17 @@ def test_role_play_ends_in_other_languages_too() -> None:
         "assistant: Hélas !\nuser: ok c'est bon. je bosse à Rouen maintenant"
     )
     assert [fact.text for fact in iter_facts(chat)] == ["User: je bosse à Rouen maintenant"]
+
+
+@pytest.mark.parametrize(
+    ("text", "memories"),
+    [
+        ("hi Tom, quick one: i'm on site in Hull until June. ta, Beth", ["Beth is on site in Hull until June"]),
+        ("Hi Priya,\nsorry for the late reply, I was out with covid.\nBest, Ingo", ["Ingo was out with covid"]),
+        ("Verbale 3/11: si decide di passare a Odoo da gennaio.", ["si decide di passare a Odoo da gennaio"]),
+        ("Коллеги, бухгалтерия переезжает в кабинет 305.", ["бухгалтерия переезжает в кабинет 305"]),
+        ("Hola a todos, soy Marta.", ["User: soy Marta"]),
+    ],
+)
+def test_a_letter_is_its_signers_and_what_greets_several_is_the_teams(text: str, memories: list[str]) -> None:
+    assert [fact.text for fact in iter_facts(text)] == memories

@@ -27,7 +27,6 @@ def stated(sentence: str, context: SpeakerContext = ANN, min_worth: float = DEFA
         ("Just got back from a road trip to Texas!", "Ann just got back from a road trip to Texas"),
         ("Gonna open a studio in June.", "Ann is going to open a studio in June"),
         ("i wanna learn spanish", "Ann wants to learn Spanish"),
-        ("My nephew Otto turns six in May 2024, ideas for a present?", "Ann's nephew Otto turns six in May 2024"),
         ("Theory test is on 14 October 2024.", "Ann's theory test is on 14 October 2024"),
         ("mam's birthday is on 17 July", "Ann's mam's birthday is on 17 July"),
         ("Thanks, Rob! I live in Rome, Rob.", "Ann lives in Rome"),

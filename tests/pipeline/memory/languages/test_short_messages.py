@@ -189,3 +189,13 @@ def test_a_short_message_is_a_line_of_two_sentences_at_most(text: str, is_short:
 @pytest.mark.parametrize("kind", ["e5", "e5-encoder"])
 def test_each_default_model_has_a_file(kind: Literal["e5", "e5-encoder"]) -> None:
     assert messages_file(open_embedder(kind).name).is_file(), "write the files: python -m bench.short_messages"
+
+
+async def test_what_a_request_says_without_a_verb_is_kept_for_its_meaning() -> None:
+    requests = (
+        "nut allergy here - is pad thai safe usually?",
+        "sin mariscos para mí por favor, qué pido en un restaurante gallego",
+        "can you plan a salad for six, red onion, something quick?",
+        "write a poem about a nurse who lost her dog in Oslo",
+    )
+    assert await memories_of(*requests) == [["User: nut allergy here"], ["User: sin mariscos para mí"], [], []]

@@ -375,3 +375,7 @@ def test_leaving_a_group_ends_what_was_done_in_it() -> None:
 
 def test_what_was_looked_at_and_bought_is_no_wish_any_more() -> None:
     assert replaces("User bought the Yaris", "User is looking at a Yaris")
+
+
+def test_a_number_that_is_said_of_a_person_does_not_end_their_age() -> None:
+    assert not replaces("Mia started year 2", "User's daughter Mia is 5")
