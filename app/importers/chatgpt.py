@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from app.importers.imported_item import LeftOut, Read, SourceError, text_of, to_date
+from app.importers.imported_item import LeftOut, Read, SourceError, object_of, text_of, to_date
 from app.importers.json_records import ROOT, Record, records
 from app.importers.source_files import SourceFile, each_file, source_files
 from app.importers.transcripts import ChatMessage, conversation_documents
 
 _CONVERSATIONS = re.compile(r"(?:^|/)conversations(?:-\d+)?\.json$")
 _SPEAKERS = {"user": "user", "assistant": "assistant"}
+_TO_ALL = (None, "all")
+_TEXT_TYPES = (None, "text", "multimodal_text")
 _MEDIA = {
     "image_asset_pointer": "an image",
     "audio_asset_pointer": "a recording",
@@ -69,8 +71,8 @@ def _branch(record: Record) -> list[Any]:
     """List the nodes from the root to the current one; a loop in damaged data ends the walk."""
     mapping = record["mapping"]
     name = record.get("current_node")
-    if name not in mapping:
-        name = next((key for key in reversed(mapping) if not (mapping[key] or {}).get("children")), None)
+    if not isinstance(name, str) or name not in mapping:
+        name = next((key for key in reversed(mapping) if not object_of(mapping[key]).get("children")), None)
     nodes: dict[str, Any] = {}
     while isinstance(name, str) and name in mapping and name not in nodes and isinstance(mapping[name], dict):
         nodes[name] = mapping[name]
@@ -80,18 +82,14 @@ def _branch(record: Record) -> list[Any]:
 
 def _is_spoken(node: Any) -> bool:
     """Return whether a node is a message that the user saw, of the user or the assistant."""
-    message = node.get("message") if isinstance(node, dict) else None
-    if not isinstance(message, dict) or not isinstance(message.get("content"), dict):
-        return False
-    author = message.get("author")
-    hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
-    kind = message["content"].get("content_type")
+    message = object_of(object_of(node).get("message"))
+    content = object_of(message.get("content"))
     return (
-        isinstance(author, dict)
-        and author.get("role") in _SPEAKERS
-        and message.get("recipient") in {None, "all"}
-        and not hidden
-        and kind in {None, "text", "multimodal_text"}
+        bool(content)
+        and text_of(object_of(message.get("author")).get("role")) in _SPEAKERS
+        and message.get("recipient") in _TO_ALL
+        and content.get("content_type") in _TEXT_TYPES
+        and not object_of(message.get("metadata")).get("is_visually_hidden_from_conversation")
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from app.importers.imported_item import LeftOut, Read, SourceError, text_of, to_date
+from app.importers.imported_item import LeftOut, Read, SourceError, list_of, text_of, to_date
 from app.importers.json_records import ROOT, Record, records
 from app.importers.source_files import source_files
 from app.importers.transcripts import ChatMessage, conversation_documents
@@ -42,7 +42,7 @@ def _messages(record: Record, identity: str) -> Iterator[ChatMessage | LeftOut]:
         if speaker is None:
             yield LeftOut(identity, "a message that names no sender")
             continue
-        for file in [*(message.get("attachments") or []), *(message.get("files") or [])]:
+        for file in [*list_of(message.get("attachments")), *list_of(message.get("files"))]:
             name = file.get("file_name") if isinstance(file, dict) else file
             yield LeftOut(f"{identity}: {name}", "a file that was attached to a message")
         if text := _text(message).strip():
@@ -51,10 +51,9 @@ def _messages(record: Record, identity: str) -> Iterator[ChatMessage | LeftOut]:
 
 def _text(message: Record) -> str:
     """Return the text blocks of a message: `text` also repeats what tools did."""
-    blocks = message.get("content")
     said = [
         text_of(block.get("text"))
-        for block in (blocks if isinstance(blocks, list) else [])
+        for block in list_of(message.get("content"))
         if isinstance(block, dict) and block.get("type") == "text"
     ]
     return "\n".join(filter(None, said)) or text_of(message.get("text"))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from app.importers.imported_item import LeftOut, Read, SourceError, text_of, to_date, to_metadata
+from app.importers.imported_item import LeftOut, Read, SourceError, list_of, object_of, text_of, to_date, to_metadata
 from app.importers.json_records import IntactRecords, Record, records, value_at
 from app.importers.source_files import SourceFile, choose, each_file, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
@@ -29,7 +29,7 @@ def _channel(file: SourceFile, seen: Counter[str]) -> Read:
     if not isinstance(channel, dict) or not channel.get("id"):
         raise SourceError(f"{file.name} names no channel: it was not written by DiscordChatExporter.")
     name = str(channel.get("name") or channel["id"])
-    guild_name = guild.get("name") if isinstance(guild, dict) else None
+    guild_name = object_of(guild).get("name")
     about = {"source": "discord", "channel": name, "server": guild_name, "category": channel.get("category")}
     intact = IntactRecords(records(file, ["messages"]))
     messages = _messages(intact, name)
@@ -43,7 +43,7 @@ def _messages(records: Iterable[Any], channel: str) -> Iterator[ChatMessage | Le
         if not isinstance(record, dict) or str(record.get("type") or "") not in _SPOKEN:
             yield LeftOut(identity, "a notice of Discord itself, such as a pin or a new member")
             continue
-        for attachment in record.get("attachments") or []:
+        for attachment in list_of(record.get("attachments")):
             shown = attachment.get("fileName") if isinstance(attachment, dict) else attachment
             yield LeftOut(f"{identity}, {shown}", "a file that was attached")
         if text := text_of(record.get("content")).strip():
@@ -53,7 +53,5 @@ def _messages(records: Iterable[Any], channel: str) -> Iterator[ChatMessage | Le
 
 
 def _author(record: Record) -> str:
-    author: Any = record.get("author")
-    if not isinstance(author, dict):
-        return "someone"
+    author = object_of(record.get("author"))
     return text_of(author.get("nickname")) or text_of(author.get("name")) or "someone"

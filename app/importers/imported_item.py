@@ -3,6 +3,7 @@
 import hashlib
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -83,7 +84,7 @@ def to_metadata(values: Mapping[str, Any], **more: Any) -> Metadata:
                 kept[key] = text_of(value)
             case bool():
                 kept[key] = value
-            case int() | float() | Decimal() if math.isfinite(value):
+            case int() | float() | Decimal() if -sys.float_info.max <= value <= sys.float_info.max:
                 kept[key] = int(value) if value == int(value) else float(value)
     return {key: value for key, value in kept.items() if value != []}
 
@@ -102,10 +103,10 @@ def to_date(value: Any) -> str | None:
         value = Decimal(text)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
-    seconds = float(value)
-    while abs(seconds) > _MILLISECONDS:
-        seconds /= 1000
     try:
+        seconds = float(value)
+        while _MILLISECONDS < abs(seconds) < math.inf:
+            seconds /= 1000
         return datetime.fromtimestamp(seconds, UTC).isoformat() if seconds > 0 else None
     except (OverflowError, ValueError, OSError):
         return None
@@ -123,6 +124,16 @@ def check(item: ImportedItem) -> ImportedItem | LeftOut:
 def text_of(value: Any) -> str:
     """Return a string without lone surrogates, which no request can carry; empty for anything else."""
     return value.encode(errors="replace").decode() if isinstance(value, str) else ""
+
+
+def list_of(value: Any) -> list[Any]:
+    """Return a list; empty for anything else, which a damaged or foreign export may have in its place."""
+    return value if isinstance(value, list) else []
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """Return an object; empty for anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def _is_iso(text: str) -> bool:

@@ -87,7 +87,7 @@ def _line_records(file: SourceFile) -> Iterator[Any]:
             continue
         try:
             yield json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             yield f"line {number:,} of {file.name}, which is no JSON: {line}"
 
 

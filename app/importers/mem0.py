@@ -81,6 +81,6 @@ def _object(value: Any) -> Record:
     if isinstance(value, str) and value.startswith("{"):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
-    return value if isinstance(value, dict) else {}
+    return imported_item.object_of(value)

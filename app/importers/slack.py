@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from app.importers.imported_item import LeftOut, Read, SourceError, text_of, to_date, to_metadata
+from app.importers.imported_item import LeftOut, Read, SourceError, list_of, object_of, text_of, to_date, to_metadata
 from app.importers.json_records import ROOT, IntactRecords, Record, records
 from app.importers.source_files import SourceFile, each_file, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
@@ -15,7 +15,7 @@ from app.importers.transcripts import ChatMessage, transcript_documents
 _DAY = re.compile(r"(?:^|/)(?P<channel>[^/]+)/(?P<day>\d{4}-\d{2}-\d{2})\.json$")
 _CHANNEL_LISTS = ("channels.json", "groups.json", "dms.json", "mpims.json")
 _REFERENCE = re.compile(r"<(?P<kind>[@#!]?)(?P<target>[^<>|]+)(?:\|(?P<label>[^<>]*))?>")
-_SPOKEN = {None, "bot_message", "thread_broadcast", "me_message", "file_share", "file_comment"}
+_SPOKEN = (None, "bot_message", "thread_broadcast", "me_message", "file_share", "file_comment")
 
 
 def read_slack(source: Path) -> Read:
@@ -47,7 +47,7 @@ def _day(file: SourceFile, channel: str, channel_id: str, names: Mapping[str, st
         if isinstance(spoken, str):
             yield LeftOut(f"{channel}, {_time(record) or file.name}", spoken)
             continue
-        for attached in record.get("files") or []:
+        for attached in list_of(record.get("files")):
             name = attached.get("name") if isinstance(attached, dict) else attached
             yield LeftOut(f"{channel}, {_time(record)}: {name}", "a file that was shared")
         if spoken.text:
@@ -68,7 +68,7 @@ def _message(record: Any, names: Mapping[str, str]) -> ChatMessage | str:
     text = to_plain_text(text_of(record.get("text")), names).strip()
     if not text and not record.get("files"):
         return "it holds no text"
-    profile = record.get("user_profile") or {}
+    profile = object_of(record.get("user_profile"))
     named = names.get(str(record.get("user"))) or profile.get("real_name") or record.get("username")
     return ChatMessage(text_of(named or record.get("user")) or "someone", text, _time(record))
 
@@ -98,8 +98,7 @@ def _time(record: Any) -> str | None:
 def _user_names(files: list[SourceFile]) -> dict[str, str]:
     names: dict[str, str] = {}
     for user in _named(files, "users.json"):
-        profile = user.get("profile")
-        profile = profile if isinstance(profile, dict) else {}
+        profile = object_of(user.get("profile"))
         shown = profile.get("display_name") or profile.get("real_name") or user.get("real_name") or user.get("name")
         if user.get("id") and shown:
             names[str(user["id"])] = str(shown)

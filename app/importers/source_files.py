@@ -15,6 +15,8 @@ from app.importers.imported_item import LeftOut, Read, SourceError
 from pipeline.parsing.archive_files import is_content
 
 _ENCRYPTED = 0x1
+_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, EOFError, UnicodeDecodeError)
+"""What a damaged archive raises, the last for the name of a file."""
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 
@@ -99,5 +101,5 @@ def _open_zip(source: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(source) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, EOFError) as error:
+    except _DAMAGE as error:
         raise SourceError(f"{source} can't be unpacked: {error}. Download the export again.") from error

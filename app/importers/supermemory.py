@@ -8,6 +8,8 @@ from app.importers.imported_item import (
     LeftOut,
     Read,
     check,
+    list_of,
+    object_of,
     stable_id,
     text_of,
     to_date,
@@ -41,8 +43,8 @@ def to_item(record: Any) -> ImportedItem | LeftOut:
         reason = "the export has its title only; list with includeContent, or import from the server's address"
         return LeftOut(str(identity), reason)
     tags = record.get("containerTags") or [record.get("containerTag")]
-    tags = [tag for tag in tags if isinstance(tag, str) and tag] if isinstance(tags, list) else []
-    own = record.get("metadata") if isinstance(record.get("metadata"), dict) else {}
+    tags = [tag for tag in list_of(tags) if isinstance(tag, str) and tag]
+    own = object_of(record.get("metadata"))
     about = {"source": "supermemory", "title": record.get("title"), "url": record.get("url"), "containerTags": tags[1:]}
     date = to_date(record.get("createdAt"))
     tag = tags[0] if tags else None

@@ -13,6 +13,7 @@ from app.importers.transcripts import ChatMessage, transcript_documents
 
 _PLACES = (ROOT, "items", "episodes", "messages", "edges", "facts", "data")
 """Version 4 of Zep answers pages of `items`; Graphiti and earlier versions name the list by what it holds."""
+_MACHINES = {"assistant", "system", "tool", "function"}
 _SESSIONS = ("session_id", "thread_id", "thread_uuid")
 _OWNERS = ("group_id", "graph_id", "graph_uuid", "user_id", "user_uuid")
 _DATES = ("valid_at", "reference_time", "created_at")
@@ -52,7 +53,7 @@ def _item(record: Any) -> imported_item.ImportedItem | imported_item.LeftOut:
     date = _date(record)
     about = {name: record.get(name) for name in ("name", "source_description", "thread_id")}
     metadata = imported_item.to_metadata(
-        {**about, **_object(record.get("metadata"))}, source="zep", kind=record.get("source")
+        {**about, **imported_item.object_of(record.get("metadata"))}, source="zep", kind=record.get("source")
     )
     return imported_item.check(
         imported_item.ImportedItem(imported_item.stable_id("zep", identity), text, date, metadata, _owner(record))
@@ -83,13 +84,10 @@ def _beside(file: SourceFile, name: str) -> Any:
 def _messages(rows: Iterable[Record]) -> Iterator[ChatMessage]:
     for row in rows:
         if text := imported_item.text_of(row.get("content")).strip():
-            kind = row.get("role_type")
-            machine = kind in {"assistant", "system", "tool", "function"} or row["role"] in {
-                "assistant",
-                "system",
-                "tool",
-            }
-            named = row.get("name") or (None if row["role"] in {"user", "assistant", "system"} else row["role"])
+            kind = str(row.get("role_type"))
+            role = str(row["role"] or "")
+            machine = kind in _MACHINES or role in _MACHINES
+            named = row.get("name") or (None if role in {"user", "assistant", "system"} else role)
             speaker = "assistant" if machine else str(named or "user")
             yield ChatMessage(speaker, text, _date(row))
 
@@ -100,7 +98,3 @@ def _owner(record: Record) -> str | None:
 
 def _date(record: Record) -> str | None:
     return next((date for name in _DATES if (date := imported_item.to_date(record.get(name)))), None)
-
-
-def _object(value: Any) -> Record:
-    return value if isinstance(value, dict) else {}

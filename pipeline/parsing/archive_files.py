@@ -32,7 +32,7 @@ def read_archive(data: bytes, room: int | None = None) -> Iterator[ArchiveFile]:
     """
     room = MAX_UNPACKED_BYTES if room is None else room
     with zipfile.ZipFile(BytesIO(data)) as archive:
-        entries = [entry for entry in archive.infolist() if not entry.is_dir() and is_content(entry.filename)]
+        entries = [entry for entry in archive.infolist() if is_content(entry.filename) and not entry.is_dir()]
         for number, entry in enumerate(entries):
             if number >= MAX_FILES:
                 yield ArchiveFile(f"{len(entries) - MAX_FILES:,} more files", problem=f"more than {MAX_FILES}")

@@ -24,7 +24,7 @@ def slide_notes(data: bytes) -> dict[int, str]:
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             return {number: f"Notes of slide {number}: {text}" for number, text in _notes(archive) if text}
-    except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError, EOFError, OSError):
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, NotImplementedError, RuntimeError, EOFError, OSError):
         return {}
 
 

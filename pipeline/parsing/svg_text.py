@@ -1,5 +1,12 @@
 """Text of SVG drawings: titles, descriptions and labels."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lxml import etree
+
 _SHOWN = ("title", "desc", "text")
 _HEAD_BYTES = 4096
 
@@ -21,11 +28,17 @@ def svg_text(data: bytes) -> str:
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True)
     try:
         root = etree.fromstring(data, parser)
+        return "" if root is None else "\n".join(filter(None, map(_text_of, _shown(root))))
+    # A damaged drawing is read as far as it goes, and may hold what is no character.
     except (etree.XMLSyntaxError, ValueError):
         return ""
-    if root is None:
-        return ""
+
+
+def _shown(root: "etree._Element") -> "Iterator[etree._Element]":
     elements = (element for element in root.iter() if isinstance(element.tag, str))
-    shown = (element for element in elements if etree.QName(element).localname in _SHOWN)
-    lines = (" ".join("".join(element.itertext()).split()) for element in shown)
-    return "\n".join(filter(None, lines))
+    # No QName, which refuses names that recovery lets pass.
+    return (element for element in elements if element.tag.rpartition("}")[2] in _SHOWN)
+
+
+def _text_of(element: "etree._Element") -> str:
+    return " ".join("".join(element.itertext()).split())

@@ -221,5 +221,5 @@ def _parse_mail_date(written: str) -> date | None:
     """The day of a header in the forms that mail programs write; None where it is unclear."""
     try:
         return parsedate_to_datetime(written).date()
-    except ValueError:
+    except (ValueError, OverflowError):
         return parse_calendar_day(written)

@@ -199,3 +199,14 @@ async def test_a_moment_needs_a_zone(service: RunningService, ns: str) -> None:
         body = {"query": "tea", "asOf": wrong}
         problem = await service.client.fails(400, "POST", f"/ns/{ns}/explain/search", body)
         assert "asOf" in str(problem)
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+async def test_a_moment_outside_the_calendar_is_refused(service: RunningService, ns: str, moment: str) -> None:
+    for question, body in (
+        ("search", {"query": "tea"}),
+        ("missing", {"query": "tea", "document": "d"}),
+        ("profile", {}),
+    ):
+        asked = {**body, "asOf": moment}
+        assert "asOf" in str(await service.client.fails(400, "POST", f"/ns/{ns}/explain/{question}", asked))

@@ -5,7 +5,7 @@ import mimetypes
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from email.errors import HeaderParseError
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.parser import HeaderParser
 from typing import Final
@@ -211,5 +211,5 @@ def decode_header_value(value: str) -> str:
         return value
     try:
         return " ".join(str(make_header(decode_header(value))).split())
-    except (HeaderParseError, UnicodeDecodeError, LookupError, ValueError):
+    except (MessageError, UnicodeDecodeError, LookupError, ValueError):
         return value

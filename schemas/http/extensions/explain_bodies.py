@@ -1,8 +1,9 @@
 """Bodies of explanations and of searches at a past time (extension of the contract)."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BeforeValidator, Field
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from schemas.base import RequestBody, ResponseBody
@@ -19,8 +20,15 @@ def _require_string(value: object) -> object:
     return value
 
 
-ZonedDateTime = Annotated[AwareDatetime, BeforeValidator(_require_string)]
-"""Timestamp with a UTC offset."""
+def _to_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise PydanticCustomError("moment", "must be within the years 1 and 9999 in UTC too") from None
+
+
+ZonedDateTime = Annotated[AwareDatetime, BeforeValidator(_require_string), AfterValidator(_to_utc)]
+"""Timestamp with a UTC offset, in UTC."""
 
 
 class ExplainSearchBody(SearchBody):

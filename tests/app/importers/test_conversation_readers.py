@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -307,10 +308,72 @@ def test_a_wrong_file_is_named(tmp_path: Path, reader: Reader, content: bytes, n
         list(reader(source))
 
 
+ODD_VALUES: tuple[Any, ...] = (0, 1e300, "x", [], ["x"], {}, {"x": [None]}, True, None)
+
+
+def odd_versions(value: Any) -> Iterator[Any]:
+    """Yield an export with each of its values in turn replaced by one that no reader expects there."""
+    yield from ODD_VALUES
+    places: list[Any] = []
+    if isinstance(value, dict | list):
+        places = list(value) if isinstance(value, dict) else list(range(len(value)))
+    for place in places:
+        for odd in odd_versions(value[place]):
+            changed = value.copy()
+            changed[place] = odd
+            yield changed
+
+
+EXPORTS: list[tuple[Reader, str, Any]] = [
+    (
+        read_chatgpt,
+        "conversations.json",
+        conversation(node("u", "root", "user", "I moved.", {"text": "Yes"}, metadata={}), current="u"),
+    ),
+    (
+        read_claude,
+        "conversations.json",
+        {
+            "uuid": "k",
+            "chat_messages": [{"sender": "human", "content": [{"type": "text", "text": "Hi"}], "files": [{}]}],
+        },
+    ),
+    (
+        read_slack,
+        "general/2024-05-01.json",
+        {"type": "message", "user": "U1", "user_profile": {"real_name": "Cy"}, "text": "Me", "ts": "1", "files": [{}]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("reader", "name", "record"), EXPORTS)
+def test_a_record_with_a_value_of_another_type_is_read_or_left_out(
+    tmp_path: Path, reader: Reader, name: str, record: Any
+) -> None:
+    records = [*odd_versions(record), record]
+    items, _ = read(reader, zipped(tmp_path / "export.zip", **{name: records}))
+    assert items
+
+
+def test_a_discord_channel_with_values_of_other_types_is_read(tmp_path: Path) -> None:
+    message = {"id": "1", "type": "Default", "content": "Hi", "author": {"name": "ann"}, "attachments": [{}]}
+    export = {"guild": "x", "channel": {"id": "77"}, "messages": [*odd_versions(message), message]}
+    items, _ = read(read_discord, zipped(tmp_path / "export.zip", **{"general.json": export}))
+    assert items
+
+
 @pytest.mark.parametrize("reader", [read_chatgpt, read_claude, read_slack, read_discord, read_whatsapp])
 def test_an_archive_of_something_else_is_named(tmp_path: Path, reader: Reader) -> None:
     with pytest.raises(SourceError, match=r"other\.zip"):
         list(reader(zipped(tmp_path / "other.zip", **{"readme.md": "no export"})))
+
+
+@pytest.mark.parametrize("reader", [read_chatgpt, read_claude, read_slack, read_discord, read_whatsapp])
+def test_an_archive_with_damaged_names_is_named(tmp_path: Path, reader: Reader) -> None:
+    archive = zipped(tmp_path / "export.zip", **{"ü.json": "[]"})
+    archive.write_bytes(archive.read_bytes().replace("ü".encode(), b"\xc3\xff"))
+    with pytest.raises(SourceError, match=r"export\.zip can't be unpacked"):
+        list(reader(archive))
 
 
 def test_a_file_that_ends_in_the_middle_gives_what_came_before(tmp_path: Path) -> None:

@@ -232,6 +232,21 @@ def test_metadata_without_characters_that_no_request_can_carry() -> None:
     assert said == {"a?": "b?", "c": ["d?"], "e": False}
 
 
+@pytest.mark.parametrize("huge", ["9" * 400, "Infinity", "NaN", f'"{"9" * 400}"'])
+def test_a_number_that_is_no_time_is_no_date(tmp_path: Path, huge: str) -> None:
+    lines = f'{{"id": 1, "memory": "Ann owns a boat", "created_at": {huge}, "metadata": {{"n": {huge}}}}}\n' * 2
+    (item, _), left_out = read(read_mem0, write(tmp_path / "memories.jsonl", lines))
+    assert (item.date, left_out) == (None, [])
+    assert item.metadata.keys() - {"n"} == {"source"}
+
+
+def test_a_message_of_zep_with_roles_of_other_types_is_read(tmp_path: Path) -> None:
+    message = {"content": "I moved.", "thread_uuid": "t1"}
+    roles: list[dict[str, Any]] = [{"role": {}}, {"role": ["x"]}, {"role": None, "role_type": []}]
+    (item,), _ = read(read_zep, write(tmp_path / "thread.json", {"items": [message | role for role in roles]}))
+    assert item.content.count("I moved.") == 3
+
+
 @pytest.mark.parametrize("content", ["id,memory\n1,Zürich\n", "id,Zürich\n1,memory\n"])
 def test_a_table_of_another_charset_is_named(tmp_path: Path, content: str) -> None:
     file = tmp_path / "export.csv"

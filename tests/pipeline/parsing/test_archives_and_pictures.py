@@ -13,6 +13,7 @@ from pipeline.errors import ParsingError
 from pipeline.parsing import archive_files, document_parser, optical_recognition
 from pipeline.parsing.document_parser import FileParser
 from pipeline.parsing.parser_pool import ParserPool, ParserResult
+from pipeline.parsing.slide_notes import slide_notes
 from pipeline.text.page_breaks import join_pages, split_pages
 from tests.pipeline.parsing.test_document_parser import reason, upload
 from tests.support import file_samples
@@ -164,6 +165,22 @@ async def test_a_drawing_gives_its_words(extractor: FileParser) -> None:
     parsed = await extractor.parse_file(data, upload(data, "map.svg"))
     assert (parsed.type, parsed.text) == ("image", "Map\nOld town &x;")
     assert "no title, description or label" in await reason(extractor, b"<svg><rect/></svg>", "a.svg")
+
+
+async def test_a_damaged_drawing_gives_its_words_or_a_reason(extractor: FileParser) -> None:
+    damaged = b"<svg xmlns='http://www.w3.org/2000/svg'><To: bob><title>Map</title></svg>"
+    assert (await extractor.parse_file(damaged, upload(damaged, "map.svg"))).text == "Map"
+    no_character = b"<svg><text>&#xd800;</text></svg>"
+    assert "no title, description or label" in await reason(extractor, no_character, "a.svg")
+
+
+async def test_a_file_without_a_name_in_an_archive_is_passed_over(extractor: FileParser) -> None:
+    data = file_samples.archive({"a.txt": "Text.", "nameless": "Nothing."}).replace(b"nameless", b"\x00ameless")
+    assert "Text." in (await extractor.parse_file(data, upload(data, "a.zip"))).text
+
+
+def test_slides_with_damaged_names_have_no_notes() -> None:
+    assert slide_notes(file_samples.archive({"ü.xml": "x"}).replace("ü".encode(), b"\xc3\xff")) == {}
 
 
 class FailingPages(ParserPool):

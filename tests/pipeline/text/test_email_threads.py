@@ -136,6 +136,11 @@ def test_a_day_is_read_only_where_it_is_clear(written: str, day: date | None) ->
     assert parse_calendar_day(written) == day
 
 
+@pytest.mark.parametrize("date_field", ["1 Jan 99999999999 10:00:00", "1 Jan 2024 10:00 +99999999999999999999"])
+def test_a_mail_whose_day_no_calendar_has_is_read(date_field: str) -> None:
+    assert texts(MAIL.replace("Mon, 8 May 2023 10:00:00 +0000", date_field), date(2023, 5, 9))
+
+
 LINES = st.sampled_from(
     ["From: Ann", "To: Bob", "Date: x", "", "> I like tea.", "I like milk.", "On 8 May 2023, Bob wrote:",
      "-- ", "## Ann, 2023-05-08", "## Ann, 2023-99-99", "Thanks,", "From: "]

@@ -131,6 +131,7 @@ def test_a_few_wrong_bytes_do_not_change_the_charset() -> None:
     [
         ("=?iso-2022-jp?B?GyRCJF4kXyRgJGEkYhsoQg==?=", "まみむめも"),
         ("=?NONE?B?VEVTVA=?=", "=?NONE?B?VEVTVA=?="),
+        ("=?ut±-8?q?Caf=C3=A9?=", "=?ut±-8?q?Caf=C3=A9?="),
         ("folded\r\n subject", "folded subject"),
     ],
 )
