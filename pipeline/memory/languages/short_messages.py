@@ -46,8 +46,9 @@ def is_short_message(text: str) -> bool:
     (True, False)
     """
     plain = text.strip()
-    ends = len(_END_OF_SENTENCE.findall(plain))
-    return 0 < len(plain) <= _MAX_CHARS and "\n" not in plain and ends < _MAX_SENTENCES
+    if not 0 < len(plain) <= _MAX_CHARS or "\n" in plain:
+        return False
+    return len(_END_OF_SENTENCE.findall(plain)) < _MAX_SENTENCES
 
 
 @dataclass(frozen=True, slots=True)

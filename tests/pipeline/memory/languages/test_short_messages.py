@@ -49,6 +49,10 @@ PASSING = (
 FULL_STOPS = ".\u3002\u0964"
 
 
+def test_a_very_long_text_is_told_at_once_to_be_no_short_message() -> None:
+    assert not is_short_message("." * 1_000_000)
+
+
 async def test_what_is_to_be_kept_is_told_from_what_is_of_the_moment() -> None:
     learned_from = {text for text, _ in short_messages(locked=False)}
     assert learned_from.isdisjoint(KEPT + PASSING)
