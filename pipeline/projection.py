@@ -22,6 +22,7 @@ IDEMPOTENCY_WINDOW = timedelta(hours=24)
 MAX_RECENT_SUBMISSIONS = 1000
 """Maximum number of submissions that a row remembers of each kind."""
 _HASH_LENGTH = 16
+_NO_CONTENT = {"content": None, "upload": None, "imported": None}
 
 
 def apply_submission(row: DocumentRow | None, event: DocumentSubmitted, seq: int) -> DocumentRow | None:
@@ -40,7 +41,7 @@ def apply_submission(row: DocumentRow | None, event: DocumentSubmitted, seq: int
         return replace(row, seq=seq, recent=_with_repeated(row, seq))
     if _repeats_content(row, event):
         # Other fields of the submission may differ, and are applied.
-        patched = _patch_row(row, event.model_copy(update={"content": None, "upload": None}), seq)
+        patched = _patch_row(row, event.model_copy(update=_NO_CONTENT), seq)
         return _remember(replace(patched, recent=_with_repeated(row, seq)), event)
     changed = _replace_content(row, event, seq) if event.operation == "replace" else _patch_row(row, event, seq)
     return _remember(changed, event)

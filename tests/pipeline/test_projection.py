@@ -5,7 +5,7 @@ from typing import Any
 
 from pipeline.projection import apply_submission, is_repetition
 from pipeline.rows import DocumentRow
-from schemas.events import Content, DocumentSubmitted
+from schemas.events import Content, DocumentSubmitted, ImportedDocument
 from schemas.ids import document_key
 from tests.support.fakes import EPOCH
 
@@ -61,6 +61,11 @@ def test_what_comes_with_a_repetition_is_applied() -> None:
     assert row is not None
     assert row.metadata == {"a": 1, "b": 2}
     assert row.content_seq == 0
+
+
+def test_a_statement_that_is_sent_again_is_a_repetition() -> None:
+    stated = submitted("add", "A", imported=ImportedDocument(text=Content(text="A"), memories_included=True))
+    assert content_positions(stated, stated) == [0]
 
 
 def test_content_of_a_deleted_document_is_new_again() -> None:
