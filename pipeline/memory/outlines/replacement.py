@@ -70,10 +70,18 @@ def may_compare(new: Statement, old: Statement) -> bool:
         and new.tells_of_change
         and not new.says("unreal", "past")
         and not old.says("past")
+        and not _tells_the_same_end(new, old)
         and new.marks & _SAID_BESIDE <= old.marks
         and not new.addresses.isdisjoint(old.addresses)
         and are_about_one(new, old)
     )
+
+
+def _tells_the_same_end(new: Statement, old: Statement) -> bool:
+    """Return whether the older says too all that the newer says to be over: `lost her job`, `lost her job in May`."""
+    ended, ended_before = ({phrase.head for phrase in (*said.ended, *said.loosely_ended)} for said in (new, old))
+    is_other_change = bool(new.altered or new.begun or new.obtained)
+    return bool(ended) and not is_other_change and ended <= ended_before
 
 
 def _ends_a_part(new: Statement, old: Statement, older: str) -> bool:

@@ -39,6 +39,12 @@ def test_the_language_of_what_is_typed_in_a_hurry_is_told(text: str, language: s
     assert told(text) == language
 
 
+@pytest.mark.parametrize("name", ["Ada", "Ana", "Maria", "Sara", "Luca", "Ivan"])
+@pytest.mark.parametrize("said", ["likes tea", "eats rice", "plays piano", "has diabetes", "doesn't drive"])
+def test_a_foreign_name_does_not_hide_an_english_verb(name: str, said: str) -> None:
+    assert detect_language(f"{name} {said}") is None
+
+
 def test_few_words_go_on_in_the_language_before_them() -> None:
     dutch = detect_language("ik woon in Gent")
     assert detect_language("Anna en Piet", dutch) is dutch

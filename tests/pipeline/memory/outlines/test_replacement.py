@@ -120,6 +120,7 @@ ENDED = [
     ),
 ]
 HELD = [
+    ("User lost their job at Acme in January 2023", "User lost their job at Acme"),
     ("User's desk is on the 4th floor", "Cafe moved to the 5th floor"),
     ("User: La clave es 4471", "User: La clave del banco es 3108"),
     ("User: Moro em Braga", "User: mudei de escola, agora estou em Guimarães"),
