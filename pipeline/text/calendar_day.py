@@ -56,7 +56,7 @@ _MONTH = (
     r"nov(?:ember)?|dec(?:ember)?)"
 )
 _TITLED = re.compile(
-    rf"[\W_]*(?:(?:(?:my|dear) )?(?:journal|diary|log|entry)\b[\W_]*)?(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|"
+    rf"[\W_]*+(?:(?:(?:my|dear) )?(?:journal|diary|log|entry)\b[\W_]*+)?(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|"
     rf"sat(?:ur)?|sun)(?:day)?\.?,? )?(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?P<month>{_MONTH})|(?P<first>{_MONTH}) "
     r"(?P<last>\d{1,2})(?:st|nd|rd|th)?)\.?(?:,? (?P<year>\d{4}))?(?=[,.][ \n]|[*_# ]*\n)",
     re.IGNORECASE,

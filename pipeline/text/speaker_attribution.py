@@ -18,7 +18,7 @@ _STAMP = (
     r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? )?\d{1,2}:\d{2}(?::\d{2})?\s*(?:[AaPp][Mm])?\s*[-\u2013]?\s+)?"
 )
 _TURN = re.compile(
-    rf"^[ \t]*(?:[-\u2022*] )?[*_]*{_STAMP}[*_]*@?(?P<name>{_NAME})[*_]*(?: ?\([^)\n]{{1,40}}\))?[*_]*"
+    rf"^[ \t]*+(?:[-\u2022*] )?[*_]*+{_STAMP}[*_]*+@?(?P<name>{_NAME})[*_]*+(?: ?\([^)\n]{{1,40}}\))?[*_]*+"
     r"(?:[ \u00a0\u202f]?:[*_]*[ \t]+|\uff1a[ \t]*)(?P<said>\S.*)$"
 )
 _IRC_TURN = re.compile(rf"^[ \t]*{_STAMP}<[@+~&% ]?(?P<name>[^\s<>/]{{1,30}})>[ \t]+(?P<said>\S.*)$")
@@ -96,7 +96,7 @@ _ABSTRACT = re.compile(
 _CHANNEL = re.compile(r"#[\w-]+$")
 _MIN_TURN_SHARE = 0.6
 """Least share of a text's lines that begin with a small name where it is read as a chat."""
-_STAMPED = re.compile(r"[^\S\n]*(?:[-\u2022*] )?[*_]*[\[(]?[^\n:]{0,24}\b\d{1,2}:\d{2}")
+_STAMPED = re.compile(r"[^\S\n]*+(?:[-\u2022*] )?[*_]*+[\[(]?[^\n:]{0,24}\b\d{1,2}:\d{2}")
 _BULLET = re.compile(r"[ \t]*[-\u2022*] (?=\S)")
 _SAID = ("content", "text", "message", "said")
 _WHEN = ("timestamp", "date", "created_at", "createdAt", "time", "ts")

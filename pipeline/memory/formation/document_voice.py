@@ -100,9 +100,9 @@ class Passage:
 
 
 _MINUTES = re.compile(
-    r"\s*#* *(?:minutes|meeting notes|notes from the meeting|protocol|retro(?:spective)?(?: notes)?|stand-?up notes)\b"
-    r"(?= *(?:\n|\Z|[:,(\u2013\u2014-]|\w+day\b|(?:of|from|for|on) (?!my\b))|[^.!?\n]{0,60}\d)|"
-    r"\s*#* *(?:(?:besprechungs|sitzungs)?protokoll?|acta de|(?:compte[ -]rendu|cr(?= r\u00e9union))|"
+    r"\s*+#*+ *+(?:minutes|meeting notes|notes from the meeting|protocol|retro(?:spective)?(?: notes)?|"
+    r"stand-?up notes)\b(?= *(?:\n|\Z|[:,(\u2013\u2014-]|\w+day\b|(?:of|from|for|on) (?!my\b))|[^.!?\n]{0,60}\d)|"
+    r"\s*+#*+ *+(?:(?:besprechungs|sitzungs)?protokoll?|acta de|(?:compte[ -]rendu|cr(?= r\u00e9union))|"
     r"proc\u00e8s-verbal|verbale|ata d[aeo]|"
     r"notulen|verslag|note d(?:i|el|ella) (?:riunione|visita)|notas d[ae] (?:la )?reuni\S+|protok\u00f3\u0142|notatka|"
     r"z\u00e1pis|\u043f\u0440\u043e\u0442\u043e\u043a\u043e\u043b|\u0645\u062d\u0636\u0631|\ud68c\uc758\ub85d|"
@@ -113,17 +113,18 @@ _MINUTES = re.compile(
     r"(?:\u53c2\u52a0\u8005|\u51fa\u5e2d)[:\uff1a]|present[*_]*:(?=[^\n.]*(?:,|\n)))",
     re.IGNORECASE,
 )
-_DEAR = re.compile(rf"\s*(?:Dear|Hello|Hi) (?:{english_pattern('addressed_groups')})\b")
+_GREETING = rf"(?:Dear|Hello|Hi) (?:{english_pattern('addressed_groups')})\b"
+_DEAR = re.compile(rf"\s*{_GREETING}")
 """Whom an institution addresses."""
 _PUBLIC = re.compile(
-    rf"^{_DEAR.pattern}|^[*#_ ]*(?:Release [Nn]otes|Patch [Nn]otes|Changelog|What's [Nn]ew|FAQs?|"
+    rf"^[ \t]*{_GREETING}|^[*#_ ]*(?:Release [Nn]otes|Patch [Nn]otes|Changelog|What's [Nn]ew|FAQs?|"
     rf"(?:Poll|Quiz|Survey)(?: [Rr]esults?)?(?=:))\b|\b[Oo]ur (?:{english_pattern('own_of_institutions')})\b",
     re.MULTILINE,
 )
 """The same, and what is an institution's own."""
 _TO_TEAM = re.compile(
-    r"^\s*(?:(?:hi|hello|hey|dear|good morning|hallo|liebes?|bonjour|salut|hola|buenos d\u00edas|ol\u00e1|bom dia|ciao|"
-    r"buongiorno|hoi|dag|beste|cze\u015b\u0107|dzie\u0144 dobry|drodzy|hej|merhaba|"
+    r"(?:\A\s*|^[ \t]*)(?:(?:hi|hello|hey|dear|good morning|hallo|liebes?|bonjour|salut|hola|buenos d\u00edas|ol\u00e1|"
+    r"bom dia|ciao|buongiorno|hoi|dag|beste|cze\u015b\u0107|dzie\u0144 dobry|drodzy|hej|merhaba|"
     r"\u0443\u0432\u0430\u0436\u0430\u0435\u043c\u044b\u0435)[ ,])?(?:all|team|everyone|everybody|folks|colleagues|"
     r"parents|members|neighbou?rs|residents|families|guests|volunteers|zusammen|alle|kolleg(?:en|innen)\b[\w ]*|"
     r"(?:\u00e0 )?tous|tout le monde|(?:a )?tod[oa]s|equipo|equipa|pessoal|chicos|(?:a )?tutti|ragazz[ie]|allen|"
@@ -154,7 +155,7 @@ _FORM = re.compile(
 )
 """A form's field of whom its other fields are about."""
 _CURRICULUM = re.compile(
-    r"\s*[*_# ]*(?:curriculum vitae|cv|r[e\u00e9]sum[e\u00e9]|lebenslauf|curr[i\u00ed]culum|\u017eivotopis|"
+    r"\s*+[*_# ]*+(?:curriculum vitae|cv|r[e\u00e9]sum[e\u00e9]|lebenslauf|curr[i\u00ed]culum|\u017eivotopis|"
     r"\u017cyciorys)[*_: ]*\n\s*(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: (?-i:[^\W\d_a-z])[\w'.-]*){1,3})[ \t]*\n",
     re.IGNORECASE,
 )
@@ -165,7 +166,7 @@ _CASE = re.compile(
 )
 """Whom notes of a call or a visit are about."""
 _NOTES_OF = re.compile(
-    r"\s*[*_# ]*(?:[\w'-]+ ){0,3}?(?:meeting|summary|(?:interview|session|case|visit) notes?|visit|session|interview|"
+    r"\s*+[*_# ]*+(?:[\w'-]+ ){0,3}?(?:meeting|summary|(?:interview|session|case|visit) notes?|visit|session|interview|"
     r"report|assessment|review|appointment|check-?up|consultation|referral|intake|handover|appraisal|evaluation)[*_]*"
     r"(?:,|:| [\u2013-]) *(?P<who>(?:(?:Mrs?|Ms|Miss)\.? )?(?:(?-i:[A-Z][a-z])[\w'-]*(?: (?-i:[A-Z])[\w'-]*)?|"
     r"(?P<initial>(?-i:[A-Z])(?=\.|\n))))\.?"
@@ -200,7 +201,7 @@ _OF_CASES = word_set("refuses reports denies declines attends complains presents
 """Verbs of those whom notes are about, beside the everyday ones."""
 _UNDERGONE = word_set("admitted discharged diagnosed prescribed referred transferred treated enrolled assessed")
 """Pasts of what was done to whom notes are about."""
-_HEADING = re.compile(r"\s*[^\n]{1,100}(?<![.!?:;,\u3002])(?=[ \t]*\n\s*\S)")
+_HEADING = re.compile(r"\s*+[^\n]{1,100}(?<![.!?:;,\u3002])(?=[ \t]*\n\s*\S)")
 _REPORTER = re.compile(
     r"^[*_# ]*(?:Reporter|Reported by|Raised by|Opened by|Submitted by|Requester|Author)[*_]*: *"
     r"(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: (?-i:[^\W\d_a-z])[\w'-]*){0,2})[ \t]*(?:[(,][^\n]*)?$",

@@ -8,7 +8,7 @@ from pipeline.memory.languages.profiles import words_of_all
 
 _TASK = english_pattern("tasks")
 _GIVEN = (
-    r"(?:here(?:'s| is| are)|this is|below is|following is|(?:i|we) (?:got|received|found)|(?:he|she|they|\w+) "
+    r"(?:here(?:'s| is| are)|this is|below is|following is|(?:i|we) (?:got|received|found)|\b\w+ "
     r"(?:wrote|texted|sent|said|emailed|posted)(?: me)?)[^\n:.!?]{0,60}\b(?:email|e-mail|mail|letter|text|essay|"
     r"article|paragraph|post|message|poem|lyrics|song|code|draft|bio|story|script|abstract|review|ad|listing|"
     r"config(?:uration)?|docker-?compose|compose file|ya?ml|json|dockerfile|schema|"

@@ -142,6 +142,12 @@ def test_any_text_is_accepted_and_spans_lie_within_it(document: str) -> None:
             assert 0 <= draft.start < draft.end <= len(document)
 
 
+@pytest.mark.parametrize("unit", ["*", "\n", " ", "\t", "_", "> ", "- ", ".", "\u6211\u4f4f\u5728\u4e0a\u6d77"])
+@pytest.mark.timeout(60)
+def test_a_long_run_of_one_thing_is_fast(unit: str) -> None:
+    assert extract_facts(unit * 60_000) == []
+
+
 def test_a_long_line_without_stops_is_fast() -> None:
     assert extract_facts("I " * 200_000) == []
     assert extract_facts("[" * 50_000 + "*" * 50_000) == []
