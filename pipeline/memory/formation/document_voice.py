@@ -242,9 +242,10 @@ def find_passages(text: str, document_type: str = "text", *, is_synced: bool = F
         in_role = in_role or (utterance.is_chat and utterance.speaker is None and begins_role_play(utterance.text))
         is_speech = is_attributed or (document_type in SPOKEN_TYPES and is_note(utterance.text, is_synced=is_synced))
         is_letter = _DEAR.match(utterance.text) or words_of_all("public").match(utterance.text.lstrip())
-        is_to_team = None if _names_writer(utterance.text) else _TO_TEAM.match(utterance.text)
+        greeting = _TO_TEAM.match(utterance.text)
+        is_to_team = greeting is not None and not _names_writer(utterance.text)
         if utterance.speaker is None and is_speech and (is_letter or is_to_team):
-            begin = 0 if is_to_team is None else is_to_team.end()
+            begin = greeting.end() if greeting is not None and is_to_team else 0
             utterance = replace(utterance, speaker=TEAM, text=" " * begin + utterance.text[begin:])
         if utterance.speaker is None and (document_type not in SPOKEN_TYPES or _PUBLIC.search(utterance.text)):
             is_speech = False

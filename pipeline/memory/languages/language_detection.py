@@ -76,12 +76,6 @@ def detect_language(
     return profiles[int(np.argmax(odds))]
 
 
-def likeliest_language(text: str) -> LanguageProfile:
-    """Return the profile of a text that is known not to be English."""
-    written = _by_script(text)
-    return all_profiles()[LANGUAGES[1 + int(np.argmax(_log_odds(text)[1:]))]] if written is None else written
-
-
 def is_doubtful(text: str) -> bool:
     """Return whether a text is hardly more English than of another language: `koffie is op`.
 

@@ -4,7 +4,7 @@ import pytest
 
 from bench.datasets.paraphrases import LANGUAGES as PARAPHRASED
 from bench.datasets.paraphrases import MORE_LANGUAGES, paraphrases
-from pipeline.memory.languages.language_detection import detect_language, is_doubtful, likeliest_language
+from pipeline.memory.languages.language_detection import detect_language
 from pipeline.memory.languages.profiles import all_profiles
 
 MIN_TOLD = 0.97
@@ -59,8 +59,3 @@ def test_nearly_all_locked_lines_of_22_languages_are_told_right() -> None:
         for text in [*found.foreign, *(text for line in (*found.facts, *found.updates) for text in line)]
     ]
     assert sum(told(text) == code for code, text in lines) >= MIN_TOLD * len(lines)
-
-
-def test_a_text_that_is_not_english_has_a_likeliest_language() -> None:
-    assert likeliest_language("koffie is op") is all_profiles()["nl"]
-    assert is_doubtful("koffie is op")
