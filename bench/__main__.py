@@ -52,10 +52,7 @@ def _options() -> argparse.Namespace:
 
 def _describe_run(sizes: Sizes) -> str:
     total = sizes.namespaces * sizes.chunks
-    return (
-        f"{sizes.namespaces} namespaces of {sizes.chunks:,} chunks each ({total:,} in all); {machine_description()}. "
-        "The target is the design target; plain LanceDB runs in one process, without HTTP and without a log."
-    )
+    return f"{sizes.namespaces} namespaces of {sizes.chunks:,} chunks each ({total:,} in all); {machine_description()}."
 
 
 def _service(data: Path, sizes: Sizes) -> Figures:

@@ -71,7 +71,7 @@ def milliseconds(seconds: Sequence[float], share: float = 0.5) -> float:
 
 def table(ours: Mapping[str, float], plain: Mapping[str, float], note: str) -> str:
     """The figures as Markdown, beside those of plain LanceDB."""
-    head = ["| | recollect | target | | plain LanceDB |", "|---|---:|---:|---|---:|"]
+    head = ["| | recollect | target | plain LanceDB |", "|---|---:|---:|---:|"]
     rows = [_row(line, ours[line.key], plain.get(line.key)) for line in RESULT_ROWS if line.key in ours]
     return "\n".join([note, "", *head, *rows])
 
@@ -91,19 +91,15 @@ def _figures(keys: Sequence[str], values: Mapping[str, float]) -> str:
 
 
 def _row(line: ResultRow, value: float, beside: float | None) -> str:
-    target = "" if line.target is None else f"{'≥' if line.more else '≤'} {line.target:g} {line.unit}"
     other = "" if beside is None else f"{_number(beside)} {line.unit}"
-    return f"| {line.what} | **{_number(value)} {line.unit}** | {target} | {_target_verdict(line, value)} | {other} |"
+    return f"| {line.what} | **{_number(value)} {line.unit}** | {_target_verdict(line, value)} | {other} |"
 
 
 def _target_verdict(line: ResultRow, value: float) -> str:
     if line.target is None:
         return ""
     met = value >= line.target if line.more else value <= line.target
-    if met:
-        return "met"
-    apart = line.target / value if line.more else value / line.target
-    return f"missed, {apart:.1f} times off"
+    return f"{'≥' if line.more else '≤'} {line.target:g}, {'met' if met else 'missed'}"
 
 
 def _number(value: float) -> str:

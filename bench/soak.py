@@ -277,19 +277,18 @@ def table(plan: Plan, samples: Sequence[Sample], seen: ClientStatistics) -> str:
     asked = sum(len(taken) for taken in seen.taken.values())
     note = (
         f"{plan.clients} clients for {plan.seconds / 60:.0f} minutes, {asked / plan.seconds:.0f} requests a"
-        f" second ({asked:,} in all, {seen.retry_later.total():,} rejected with 429 or 503,"
+        f" second ({asked:,} in all, {_retry_later_counts(seen)} rejected,"
         f" {seen.unexpected.total()} undeclared answers), {1000 * _cpu(samples):.1f} ms of processor time each;"
         f" {machine_description()}."
     )
     head = [
-        "| after | requests | p50 | p99 | slowest | resident | descriptors | files | disk |",
-        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| after | requests | p50 | p99 | resident | descriptors | files | disk |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     rows = [_row(part) for part in _sample_groups(samples)]
-    kinds = ["", "| | requests | p50 | p99 | 429 or 503 |", "|---|---:|---:|---:|---:|"]
+    kinds = ["", "| | requests | p50 | p99 |", "|---|---:|---:|---:|"]
     for kind, taken in sorted(seen.taken.items()):
-        p50, p99, _ = _latencies(taken)
-        kinds.append(f"| {kind} | {len(taken):,} | {p50:.1f} ms | {p99:.1f} ms | {_retry_later_counts(seen, kind)} |")
+        kinds.append(f"| {kind} | {len(taken):,} | {' | '.join(_latencies(taken))} |")
     return "\n".join([note, "", *head, *rows, *kinds])
 
 
@@ -299,10 +298,9 @@ def _cpu(samples: Sequence[Sample]) -> float:
     return (samples[-1].cpu - samples[0].cpu) / asked if asked else 0.0
 
 
-def _retry_later_counts(seen: ClientStatistics, kind: str) -> str:
-    """Return the number of responses by declared status."""
-    found = sorted((status, count) for (name, status), count in seen.retry_later.items() if name == kind)
-    return ", ".join(f"{count:,} with {status}" for status, count in found) or "0"
+def _retry_later_counts(seen: ClientStatistics) -> str:
+    """Return the number of responses by kind and declared status."""
+    return ", ".join(f"{count:,} {kind} with {status}" for (kind, status), count in sorted(seen.retry_later.items())) or "0"
 
 
 def _sample_groups(samples: Sequence[Sample]) -> list[Sequence[Sample]]:
@@ -316,7 +314,7 @@ def _row(part: Sequence[Sample]) -> str:
     cells = [
         f"{last.at:,.0f} s",
         f"{len(taken):,}",
-        *(f"{value:.1f} ms" for value in _latencies(taken)),
+        *_latencies(taken),
         f"{last.resident / 1e6:,.0f} MB",
         f"{last.descriptors}",
         f"{last.files:,}",
@@ -325,9 +323,9 @@ def _row(part: Sequence[Sample]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _latencies(taken: Sequence[float]) -> tuple[float, float, float]:
-    """Median, 99th percentile and the slowest, in milliseconds."""
-    return (milliseconds(taken), milliseconds(taken, 0.99), 1000 * max(taken)) if taken else (0.0, 0.0, 0.0)
+def _latencies(taken: Sequence[float]) -> list[str]:
+    """Return the median and the 99th percentile."""
+    return [f"{milliseconds(taken, share) if taken else 0.0:.1f} ms" for share in (0.5, 0.99)]
 
 
 if __name__ == "__main__":

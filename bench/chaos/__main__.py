@@ -16,9 +16,7 @@ TRIALS = [*embedded_faults.TRIALS, *kafka_faults.TRIALS]
 PAGE = Path(__file__).parent.parent.parent / "docs" / "benchmarks.md"
 PLACES = {"chaos": embedded_faults.TRIALS.keys(), "chaos-kafka": kafka_faults.TRIALS.keys()}
 """Sections of the results page with their trials."""
-HEAD = (
-    "| fault | acknowledged | found | duplicates | refused meanwhile | recovery | |\n|---|---:|---:|---:|---|---:|---|"
-)
+HEAD = "| fault | acknowledged | refused meanwhile | recovery | |\n|---|---:|---|---:|---|"
 
 
 def main() -> None:
@@ -93,15 +91,16 @@ def row(outcome: TrialOutcome) -> str:
     """A line of the table."""
     names = {0: "no answer"}
     refused = ", ".join(f"{names.get(status, status)}: {count}" for status, count in sorted(outcome.refused.items()))
-    cells: list[object] = [outcome.fault, f"{outcome.acknowledged:,}", f"{outcome.found:,}", outcome.duplicates]
     counts = {
+        "lost": outcome.lost,
+        "there twice": outcome.duplicates,
         "dead letters": outcome.dead_lettered,
         "failed with a reason": outcome.failed,
         "redriven": outcome.redelivered,
     }
     notes = [*(f"{count} {what}" for what, count in counts.items() if count), *outcome.notes]
-    cells += [refused or "none", f"{outcome.recovery:.1f} s", "; ".join(notes)]
-    return f"| {' | '.join(map(str, cells))} |"
+    cells = [outcome.fault, f"{outcome.acknowledged:,}", refused or "none", f"{outcome.recovery:.1f} s", "; ".join(notes)]
+    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ from bench.result_tables import (
 def test_a_target_that_is_met_or_missed_says_so_in_both_directions() -> None:
     shown = table({"add_alone_p50": 30.0, "adds_32": 600.0, "search_p50": 12.0}, {"search_p50": 90.5}, "A note.")
     lines = {line.split("|")[1].strip(): line for line in shown.splitlines() if line.startswith("| ")}
-    assert "missed, 2.0 times off" in lines["add acknowledged, one client, p50"]
-    assert "| met |" in lines["adds acknowledged, 32 clients"]
-    assert lines["search, p50"].endswith("| met | 90.5 ms |")
+    assert "| ≤ 15, missed |" in lines["add acknowledged, one client, p50"]
+    assert "| ≥ 300, met |" in lines["adds acknowledged, 32 clients"]
+    assert lines["search, p50"].endswith("| ≤ 12, met | 90.5 ms |")
     assert shown.startswith("A note.")
 
 

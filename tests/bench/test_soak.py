@@ -61,8 +61,8 @@ def test_the_table_has_the_run_over_time_and_each_kind_of_request() -> None:
     seen.record("search", 0.004)
     shown = table(Plan(80.0, 64, 64.0), samples([400_000_000] * 8), seen)
     assert "64 clients" in shown
-    assert "| 80 s | 2 | 10.0 ms | 10.0 ms | 10.0 ms | 400 MB | 50 | 100 | 0 MB |" in shown
-    assert "| search | 1 | 4.0 ms | 4.0 ms | 0 |" in shown
+    assert "| 80 s | 2 | 10.0 ms | 10.0 ms | 400 MB | 50 | 100 | 0 MB |" in shown
+    assert "| search | 1 | 4.0 ms | 4.0 ms |" in shown
     assert "20.0 ms of processor time each" in shown
 
 
@@ -73,5 +73,4 @@ def test_rejections_are_counted_by_kind_and_status() -> None:
     seen.retry_later["add", 503] += 2
     seen.retry_later["add", 429] += 1
     shown = table(Plan(80.0, 64, 64.0), samples([400_000_000] * 8), seen)
-    assert "3 rejected with 429 or 503, 0 undeclared answers" in shown
-    assert "| add | 4 | 4.0 ms | 4.0 ms | 1 with 429, 2 with 503 |" in shown
+    assert "1 add with 429, 2 add with 503 rejected, 0 undeclared answers" in shown
