@@ -300,7 +300,10 @@ def _cpu(samples: Sequence[Sample]) -> float:
 
 def _retry_later_counts(seen: ClientStatistics) -> str:
     """Return the number of responses by kind and declared status."""
-    return ", ".join(f"{count:,} {kind} with {status}" for (kind, status), count in sorted(seen.retry_later.items())) or "0"
+    return (
+        ", ".join(f"{count:,} {kind} with {status}" for (kind, status), count in sorted(seen.retry_later.items()))
+        or "0"
+    )
 
 
 def _sample_groups(samples: Sequence[Sample]) -> list[Sequence[Sample]]:

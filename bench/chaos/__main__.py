@@ -99,7 +99,13 @@ def row(outcome: TrialOutcome) -> str:
         "redriven": outcome.redelivered,
     }
     notes = [*(f"{count} {what}" for what, count in counts.items() if count), *outcome.notes]
-    cells = [outcome.fault, f"{outcome.acknowledged:,}", refused or "none", f"{outcome.recovery:.1f} s", "; ".join(notes)]
+    cells = [
+        outcome.fault,
+        f"{outcome.acknowledged:,}",
+        refused or "none",
+        f"{outcome.recovery:.1f} s",
+        "; ".join(notes),
+    ]
     return f"| {' | '.join(cells)} |"
 
 

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from pipeline.index.question_perspective import LISTS, any_of
+from pipeline.text.word_lists import list_pattern, read_list
 
 
 def without_frame(question: str) -> str:
@@ -23,6 +23,7 @@ def without_frame(question: str) -> str:
 @cache
 def _pattern() -> re.Pattern[str]:
     """Return a pattern of frames at the beginning of a question, and at its end where they are more than a word."""
-    listed = (LISTS / "request_frames.txt").read_text("utf-8")
-    after = " ".join(frame for frame in listed.split() if "_" in frame or frame.startswith("*"))
-    return re.compile(rf"^\W*(?:please )?(?:{any_of(listed)})|(?:{any_of(after)})(?=\W*$)", re.IGNORECASE)
+    frames = read_list("request_frames").split()
+    anywhere = list_pattern(frames, as_written=True)
+    at_end = list_pattern((frame for frame in frames if "_" in frame or frame[0] == "*"), as_written=True)
+    return re.compile(rf"^\W*(?:please )?(?:{anywhere})|(?:{at_end})(?=\W*$)", re.IGNORECASE)

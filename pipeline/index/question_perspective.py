@@ -5,14 +5,12 @@ A user's memories and messages say "I", so such a question means there what the 
 
 import re
 from functools import cache
-from pathlib import Path
 
-from pipeline import text
 from pipeline.index.asker_name import AskedByName, own_word
 from pipeline.text.analyzer import words
 from pipeline.text.statement_words import capitalized_names, names_asker
+from pipeline.text.word_lists import list_pattern, read_list
 
-LISTS = Path(text.__file__).parent / "word_lists"
 _BEFORE_NOUN = r"^user(?= \w)"
 """In keywords: `user phone number`."""
 _OWNER_ENDING = re.compile("['\u2019]s\\b")
@@ -44,14 +42,5 @@ def _in_first_person(found: re.Match[str]) -> str:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    subjects, owners = (LISTS / f"{name}.txt").read_text("utf-8").split("\n\n")
-    return re.compile(f"(?P<owner>{_BEFORE_NOUN}|{any_of(owners)})|{any_of(subjects)}", re.IGNORECASE)
-
-
-def any_of(entries: str) -> str:
-    """A pattern of whole phrases, and of those with `*`, which are found anywhere; the longer before the shorter."""
-    listed = sorted(re.escape(entry).replace("'", "['\u2019]").replace("_", r"\s+") for entry in entries.split())
-    listed.sort(key=len, reverse=True)
-    parts = [entry.removeprefix(r"\*") for entry in listed if entry.startswith(r"\*")]
-    whole = [entry for entry in listed if not entry.startswith(r"\*")]
-    return rf"(?<!\w)(?:{'|'.join(whole)})(?!\w)|{'|'.join(parts)}"
+    subjects, owners = (list_pattern(part.split(), as_written=True) for part in read_list(name).split("\n\n"))
+    return re.compile(f"(?P<owner>{_BEFORE_NOUN}|{owners})|{subjects}", re.IGNORECASE)

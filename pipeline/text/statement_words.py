@@ -1,23 +1,16 @@
-"""Words of everyday statements in 22 languages: relatives and friends, the speaker, questions, changes and times.
-
-The lists in `word_lists` hold whole words (`_` for a space); `stem-` is the beginning of one, `-end` its end, and
-`*part` is found anywhere, since Chinese, Japanese and Thai have no spaces. The lists of all languages are searched at
-once, because a short statement seldom shows its language; what means something else in another one is left out. In
-`relatives`, each line holds the words for one relation, and the last paragraph those for anyone in a family.
-"""
+"""Words of everyday statements in 22 languages: relatives and friends, the speaker, questions, changes and times."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
-from pathlib import Path
 from unicodedata import normalize
 
 from pipeline.text.analyzer import WORD_WITH_ACCENTS, words
 from pipeline.text.english_verbs import word_set
 from pipeline.text.stopwords import stopwords
+from pipeline.text.word_lists import list_meanings, list_pattern, read_list
 
-_FOLDER = Path(__file__).parent / "word_lists"
 _WORD = re.compile(r"[\w'\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0d7f\u0e00-\u0e7f]+")
 _CLOCK_TIME = re.compile(r"\b(?:[01]?\d|2[0-3])[:.h][0-5]\d\b(?![.:]\d)")
 _DAY = re.compile(r"(?<![\d.,])(?:0?[1-9]|[12]\d|3[01])[./](?:0?[1-9]|1[0-2])(?![\d,])")
@@ -53,9 +46,6 @@ _ONE_QUESTION = re.compile(
 """A question without a clause before it."""
 _SPEAKER = re.compile(r"[^\s:][^\n:]{0,39}:\s+")
 _CACHED_TEXTS = 4096
-_WHOLE, _STEM = "\t", "\n"
-_ENDS = {_WHOLE: "(?= )", _STEM: ""}
-"""Marks at the end of an entry, which sort before all letters, and what they are in a pattern."""
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
@@ -189,7 +179,9 @@ def told_relations(text: str) -> frozenset[int]:
     >>> len(told_relations("My sister and my boss")), len(told_relations("My family"))
     (2, 0)
     """
-    named = [_relations()[match.group().strip()] for match in _pattern("relatives").finditer(_spaced(text))]
+    named = [
+        list_meanings("relatives")[match.group().strip()] for match in _pattern("relatives").finditer(_spaced(text))
+    ]
     return frozenset[int]().union(*named) if all(named) else frozenset()
 
 
@@ -242,7 +234,7 @@ def named_beings(text: str) -> frozenset[str]:
         f"{name} {relation}"
         for name in ("relatives", "animals")
         for match in _pattern(name).finditer(_spaced(text))
-        for relation in _relations(name)[match.group().strip()]
+        for relation in list_meanings(name)[match.group().strip()]
     )
 
 
@@ -305,7 +297,7 @@ def weekdays(text: str) -> frozenset[int]:
     >>> sorted(weekdays("martes y jueves")), sorted(weekdays("előzőleg pénteken"))
     ([1, 3], [4])
     """
-    named = (_relations("weekdays")[match.group().strip()] for match in _pattern("weekdays").finditer(_spaced(text)))
+    named = (list_meanings("weekdays")[match.group().strip()] for match in _pattern("weekdays").finditer(_spaced(text)))
     return frozenset[int]().union(*named)
 
 
@@ -320,7 +312,7 @@ def with_digits(text: str) -> str:
 
 @cache
 def _digits() -> dict[str, str]:
-    return {word: str(2 + number) for word, numbers in _relations("numerals").items() for number in numbers}
+    return {word: str(2 + number) for word, numbers in list_meanings("numerals").items() for number in numbers}
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
@@ -377,7 +369,7 @@ def names_directly(text: str, beings: frozenset[str]) -> bool:
     for name in ("relatives", "animals"):
         for match in _pattern(name).finditer(spaced):
             after = spaced[: match.end()].count(" ")
-            relations = _relations(name)[match.group().strip()]
+            relations = list_meanings(name)[match.group().strip()]
             if after < len(found) and not beings.isdisjoint(f"{name} {relation}" for relation in relations):
                 word, between = found[after].group(), text[found[after - 1].end() : found[after].start()]
                 if _NAME_GAP.fullmatch(between) and word[0].isupper() and len(word) > 1 and "'" not in word[:2]:
@@ -503,31 +495,4 @@ def _spaced(text: str) -> str:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    """A pattern that finds the words of a list in a text with one space before and after each word."""
-    listed = {entry.replace("_", " ") for entry in (_FOLDER / f"{name}.txt").read_text("utf-8").casefold().split()}
-    parts = [f"{word[1:]}{_STEM}" for word in listed if word.startswith("*")]
-    ends = sorted(rf"[^ ]+{word[1:]}(?= )" for word in listed if word.startswith("-"))
-    words = [
-        f"{word.removesuffix('-')}{_STEM if word.endswith('-') else _WHOLE}" for word in listed if word[0] not in "*-"
-    ]
-    return re.compile(rf" (?:{'|'.join([_branches(words), *ends])})|(?=[^\x00-\x7f]){_branches(parts)}")
-
-
-@cache
-def _relations(name: str = "relatives") -> dict[str, frozenset[int]]:
-    """The relations, or sorts of animals, that each word of a list may mean; none for words that may mean any."""
-    lines, _, anybody = (_FOLDER / f"{name}.txt").read_text("utf-8").casefold().strip().partition("\n\n")
-    found: dict[str, set[int]] = {word: set() for word in anybody.split()}
-    for relation, line in enumerate(lines.split("\n")):
-        for word in line.split():
-            found.setdefault(word.strip("*-").replace("_", " "), set()).add(relation)
-    return {word: frozenset(relations) for word, relations in found.items()}
-
-
-def _branches(entries: Iterable[str]) -> str:
-    """A pattern of all entries, the longer before the shorter, that reads what they begin with in common only once."""
-    rests: dict[str, list[str]] = {}
-    for entry in sorted(entries, reverse=True):
-        rests.setdefault(entry[0], []).append(entry[1:])
-    found = [_ENDS[first] if first in _ENDS else first + _branches(rest) for first, rest in rests.items()]
-    return found[0] if len(found) == 1 else f"(?:{'|'.join(found)})"
+    return re.compile(list_pattern(read_list(name).casefold().split()))
