@@ -8,7 +8,7 @@ from aiokafka.structs import PartitionMetadata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.bus.kafka.faststream_subscriber import shard_assignor
+from pipeline.bus.kafka.shard_assignor import shard_assignor
 
 _TOPICS = {"documents": 16, "chunks": 16, "settings": 1}
 
