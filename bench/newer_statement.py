@@ -32,7 +32,7 @@ from pipeline.index.ranking.learned.newer_statement import (
     usual_likeness,
     word_marks,
 )
-from pipeline.index.ranking.learned.told_changes import ToldChanges
+from pipeline.index.ranking.learned.statement_directions import ToldChanges
 from pipeline.index.ranking.ranking_parameters import NEWER_CANDIDATES
 from pipeline.models import open_embedder
 from pipeline.ports import Embedder

@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.index.ranking.learned.answer_bias import AnswerBias
 from pipeline.index.ranking.learned.answer_kinds import AnswerKinds, AskedKind
 from pipeline.index.ranking.learned.life_topics import AskedTopic, LifeTopics
-from pipeline.index.ranking.learned.statement_meanings import StatementMeanings
-from pipeline.index.ranking.learned.told_changes import ToldChanges
+from pipeline.index.ranking.learned.statement_directions import AnswerBias, StatementMeanings, ToldChanges
 from pipeline.index.segments.common_part import E5_FILE, E5_WITH_ENCODER_FILE, CommonPart, read_common_part
 from pipeline.rows import Vector
 

@@ -11,7 +11,7 @@ from pipeline.index.ranking.calibration import (
     SENTENCE_MODEL_CALIBRATION,
     calibration_for,
 )
-from pipeline.index.ranking.learned.answer_bias import AnswerBias
+from pipeline.index.ranking.learned.statement_directions import AnswerBias
 from pipeline.index.segments.common_part import CommonPart
 
 ZERO = np.zeros(4, np.float32)
