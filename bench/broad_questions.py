@@ -16,7 +16,7 @@ from bench.datasets.broad_questions import Person, Statement, people, specific_q
 from bench.http_connection import HttpConnection
 from bench.service_polling import wait_for_zero_lag
 from bench.service_process import Server
-from pipeline.index.question_perspective import asked_about_user
+from pipeline.index.asker_name import asked_about_user
 from pipeline.index.ranking.calibration import E5_WITH_ENCODER_NAME, calibration_for
 from pipeline.models import open_embedder
 

@@ -20,7 +20,7 @@ from bench.datasets.near_questions import near_questions
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, paraphrases
 from bench.datasets.worlds import PARTS, worlds
 from bench.learned_files import common_part_of, learn_files
-from pipeline.index.question_perspective import asked_about_user
+from pipeline.index.asker_name import asked_about_user
 from pipeline.index.ranking.calibration import learned_file
 from pipeline.index.ranking.learned.life_topics import TOPICS
 from pipeline.memory.formation.rule_based_extraction import extract_facts

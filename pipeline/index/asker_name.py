@@ -1,16 +1,18 @@
-"""The name of whoever writes a namespace's texts: read from what they say of themselves, and found in a question.
+"""The names of whoever writes a namespace's texts: their own, read from what they say of themselves, and "the user".
 
-"Where does Alice live?" asks Alice's own memory what she would ask by "Where do I live?". So it does of a
-conversation in which Alice says "I".
+"Where does Alice live?" asks Alice's own memory what she would ask by "Where do I live?", and so does an application by
+"Where does the user live?". The same holds in a conversation in which Alice says "I".
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from pipeline.text.analyzer import content_words, is_unspaced_script, words
 from pipeline.text.english_verbs import word_set
-from pipeline.text.statement_words import asks_about_asker
+from pipeline.text.statement_words import asks_about_asker, capitalized_names, names_asker
+from pipeline.text.word_lists import list_pattern, read_list
 
 MAX_MEMORY_CHARS = 80
 """Longer statements introduce nobody."""
@@ -41,6 +43,9 @@ _NO_NAMES = word_set(
 )
 _BEFORE_OTHERS = word_set("a an any another every no other some that the these this those what which")
 """Before a name they make another one of it: `the Alice river`, `which Bob`."""
+_BEFORE_NOUN = r"^user(?= \w)"
+"""In keywords: `user phone number`."""
+_OWNER_ENDING = re.compile("['\u2019]s\\b")
 _PRONOUN, _OWNER = "I", "my"
 """In questions of all languages with spaces: one vector space, and one list of words for the asker, hold them all."""
 
@@ -88,6 +93,26 @@ def asked_by_name(question: str, names: Iterable[str]) -> AskedByName | None:
     return None
 
 
+def asked_about_user(question: str, *, reads_pronouns: bool) -> AskedByName | None:
+    """Return a question about the user as they would ask it themselves; None where it names no user.
+
+    `reads_pronouns`: take *she* and *his* for the user where the question has no name that they could stand for.
+
+    >>> asked_about_user("What is the user's favorite food?", reads_pronouns=False).text
+    'What is my favorite food?'
+    >>> asked_about_user("Where does she live?", reads_pronouns=True).text
+    'Where does I live?'
+    >>> asked_about_user("Where does she live?", reads_pronouns=False)
+    """
+    stands_for_user = reads_pronouns and not names_asker(question) and not capitalized_names(question)
+    for name in ("user", "third_person")[: 1 + stands_for_user]:
+        replaced = [found.group() for found in _pattern(name).finditer(question)]
+        if replaced:
+            asked = _pattern(name).sub(_in_first_person, question)
+            return AskedByName(asked, tuple(words(_OWNER_ENDING.sub("", " ".join(replaced)))))
+    return None
+
+
 def asked_of_speakers(question: str, names: Iterable[str]) -> str:
     """Return a question as speakers of the texts would ask it of themselves, where it names them.
 
@@ -116,14 +141,24 @@ def _without_name(question: str, name: str, *, in_any_case: bool) -> AskedByName
     name_words = tuple(words(found.group().removesuffix("'s").removesuffix("\u2019s")))
     if not unspaced and (is_other or set(content_words(words(question))) <= set(name_words)):
         return None
-    instead = own_word(question if unspaced else "", is_owner=not unspaced and found["owner"] is not None)
+    instead = _own_word(question if unspaced else "", is_owner=not unspaced and found["owner"] is not None)
     return AskedByName(f"{question[: found.start()]}{instead}{question[found.end() :]}", name_words)
 
 
-def own_word(named: str, *, is_owner: bool) -> str:
+def _in_first_person(found: re.Match[str]) -> str:
+    return _own_word(found.group(), is_owner=found["owner"] is not None)
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    subjects, owners = (list_pattern(part.split(), as_written=True) for part in read_list(name).split("\n\n"))
+    return re.compile(f"(?P<owner>{_BEFORE_NOUN}|{owners})|{subjects}", re.IGNORECASE)
+
+
+def _own_word(named: str, *, is_owner: bool) -> str:
     """Return the word by which askers name themselves, in a language of the script in which others name them.
 
-    >>> own_word("Alice", is_owner=True), own_word("田中", is_owner=False)
+    >>> _own_word("Alice", is_owner=True), _own_word("田中", is_owner=False)
     ('my', '我')
     """
     if _KANA.search(named):

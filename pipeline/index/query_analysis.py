@@ -5,16 +5,14 @@ import logging
 import re
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from datetime import date
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import RetryableError
-from pipeline.index.asker_name import AskedByName, asked_by_name, asked_of_speakers
+from pipeline.index.asker_name import AskedByName, asked_about_user, asked_by_name, asked_of_speakers
 from pipeline.index.namespace_index import NamespaceIndex
-from pipeline.index.question_frame import without_frame
-from pipeline.index.question_perspective import asked_about_user
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.calibration import calibration_for
 from pipeline.index.ranking.collection_statistics import CollectionStatistics
@@ -25,6 +23,7 @@ from pipeline.ports import Embedder
 from pipeline.rows import Vector
 from pipeline.text.analyzer import fold, query_term_forms, spelling_forms
 from pipeline.text.statement_words import capitalized_names
+from pipeline.text.word_lists import list_pattern, read_list
 
 MAX_QUERY_TERMS = 256
 MAX_QUERY_CHARS = 8_000
@@ -163,3 +162,26 @@ async def _embedding_or_zeros(embedding: Awaitable[Vector], dimensions: int, dea
     except (RetryableError, TimeoutError) as error:
         log.warning("A search goes on by words alone: %r", error)
         return np.zeros(dimensions, np.float32)
+
+
+def without_frame(question: str) -> str:
+    """Return a question without a frame that says only that something is looked for; itself where that is all.
+
+    >>> without_frame("Tell me about Skiraum"), without_frame("What do you know about INV-20391?")
+    ('Skiraum', 'INV-20391?')
+    >>> without_frame("Skiraumについて教えて"), without_frame("Tell me about")
+    ('Skiraum', 'Tell me about')
+    >>> without_frame("What did Anna find?")
+    'What did Anna find?'
+    """
+    rest = _frames().sub(" ", question).strip()
+    return rest if any(char.isalnum() for char in rest) else question
+
+
+@cache
+def _frames() -> re.Pattern[str]:
+    """Return a pattern of frames at the beginning of a question, and at its end where they are more than a word."""
+    frames = read_list("request_frames").split()
+    anywhere = list_pattern(frames, as_written=True)
+    at_end = list_pattern((frame for frame in frames if "_" in frame or frame[0] == "*"), as_written=True)
+    return re.compile(rf"^\W*(?:please )?(?:{anywhere})|(?:{at_end})(?=\W*$)", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""A query's words in a namespace: forms in other languages, and slips of the pen."""
+"""A query's words in a namespace: forms in other languages, slips of the pen, and frames around what is looked for."""
 
 from collections.abc import Collection, Sequence
 
@@ -6,7 +6,7 @@ import pytest
 
 from bench.recall import build_text_index
 from pipeline.index.namespace_index import NamespaceIndex
-from pipeline.index.query_analysis import analyze_query
+from pipeline.index.query_analysis import analyze_query, without_frame
 from pipeline.index.ranking.collection_statistics import CollectionStatistics
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
 from pipeline.models import NullEmbedder
@@ -53,3 +53,27 @@ async def test_terms_are_counted_once_and_spellings_once_where_a_word_is_misspel
 @pytest.mark.parametrize("question", ["whether Noel came", "catling", "Wasser"])
 async def test_a_word_that_begins_otherwise_or_is_too_short_is_no_misspelled_one(question: str) -> None:
     assert not await _word_scores(question, ("The feather is light.", "Rattling doors", "water"))
+
+
+@pytest.mark.parametrize(
+    ("question", "looked_for"),
+    [
+        ("Tell me about the boiler", "the boiler"),
+        ("please tell me everything about Skiraum?", "Skiraum?"),
+        ("Was weißt du über Frau Vermeulen?", "Frau Vermeulen?"),
+        ("Qu'est-ce que tu sais sur le chauffage ?", "le chauffage ?"),
+        ("háblame de INV-20391", "INV-20391"),
+        ("расскажи про Коломну", "Коломну"),
+        ("温泉旅館について教えてください", "温泉旅館"),
+        ("스키장에 대해 알려줘", "스키장"),
+    ],
+)
+def test_a_frame_at_the_beginning_or_end_is_left_out(question: str, looked_for: str) -> None:
+    assert without_frame(question) == looked_for
+
+
+@pytest.mark.parametrize(
+    "question", ["What did Anna find?", "Where did I tell her about the move?", "tell me about", "información", ""]
+)
+def test_other_questions_stay(question: str) -> None:
+    assert without_frame(question) == question
