@@ -15,8 +15,7 @@ from pipeline.memory.formation.document_memory_builder import (
 )
 from pipeline.memory.formation.document_voice import is_synced
 from pipeline.memory.formation.fact_extractor import ExtractionDelay, FactExtractor, RuleBasedExtractor
-from pipeline.memory.formation.lexical_neighbors import LexicalNeighborFinder
-from pipeline.memory.formation.nearest_memories import MAX_SEARCHED_NAMESPACE_MEMORIES
+from pipeline.memory.formation.nearest_memories import MAX_SEARCHED_NAMESPACE_MEMORIES, LexicalNeighborFinder
 from pipeline.memory.formation.rule_based_extraction import CandidateFact
 from pipeline.memory.inference import inference_rules
 from pipeline.memory.versioning.fact_comparison import FactRecord

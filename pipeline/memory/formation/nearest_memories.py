@@ -1,13 +1,22 @@
-"""Known memories nearest to documents that a language model is about to read, as far as their group may see
-them.
-"""
+"""Known memories nearest to a document, by words or by vectors, as far as the document's group may see them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pipeline.memory.formation.document_memory_builder import ExtractionJob, matches_group, metadata_with_group
-from pipeline.ports import DocumentTable, Embedder, NearestMemoryIndex
+from pipeline.memory.formation.rule_based_extraction import CandidateFact
+from pipeline.ports import (
+    DocumentTable,
+    Embedder,
+    LexicalNeighborIndex,
+    LexicalNeighborSearch,
+    NearestMemories,
+    NearestMemoryIndex,
+)
 from pipeline.rows import MemoryRow, NamespaceRow
+from pipeline.runtime.cooperative_yield import CooperativeYield
+from pipeline.text.analyzer import hash_terms
+from schemas.base import Metadata
 
 MAX_QUERY_CHARS = 2_000
 """Leading characters of a document that form the query."""
@@ -20,8 +29,41 @@ MAX_SEARCHED_NAMESPACE_MEMORIES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
+class LexicalNeighborFinder:
+    """Finds memories that share rare words with new facts, as of the moment a namespace was opened."""
+
+    search: LexicalNeighborSearch
+    documents: DocumentTable
+
+    @classmethod
+    async def open(
+        cls, index: LexicalNeighborIndex, documents: DocumentTable, namespace: str
+    ) -> "LexicalNeighborFinder | None":
+        """Open a namespace; None if it is too large to be held in memory."""
+        search = await index.neighbor_search(namespace)
+        return None if search is None else cls(search, documents)
+
+    async def find(
+        self, job: ExtractionJob, facts: Sequence[CandidateFact], cooperative_yield: CooperativeYield
+    ) -> Mapping[str, NearestMemories]:
+        """Return, by the text of each fact, the memories that share most with it."""
+        found: dict[str, NearestMemories] = {}
+        for fact in facts:
+            found[fact.text] = self.search(hash_terms(fact.text))
+            await cooperative_yield.checkpoint()
+        if not job.group:
+            return found
+        keys = {neighbor.document for nearest in found.values() for neighbor in nearest.memories}
+        visible = await _visible_documents(self.documents, keys, job.group)
+        return {
+            text: replace(nearest, memories=tuple(row for row in nearest.memories if row.document in visible))
+            for text, nearest in found.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class NearestMemoryFinder:
-    """Finds memories by cosine similarity; none without an embedder.
+    """Finds memories by cosine similarity for a language model's prompt; none without an embedder.
 
     `count_memories` returns the number of current memories per incarnation without reading tables.
     """
@@ -54,10 +96,13 @@ class NearestMemoryFinder:
         others = [(row, cosine) for row, cosine in neighbors if any(source != job.document for source in row.sources)]
         if not job.group:
             return others
-        rows_by_key = await self.documents.get({source for row, _ in others for source in row.sources})
-        shared_metadata = {key: metadata_with_group(rows[0]) for key, rows in rows_by_key.items() if rows}
-        return [
-            (row, cosine)
-            for row, cosine in others
-            if any(matches_group(shared_metadata.get(source, {}), job.group) for source in row.sources)
-        ]
+        visible = await _visible_documents(self.documents, {key for row, _ in others for key in row.sources}, job.group)
+        return [(row, cosine) for row, cosine in others if not visible.isdisjoint(row.sources)]
+
+
+async def _visible_documents(documents: DocumentTable, keys: Collection[str], group: Metadata) -> frozenset[str]:
+    """Return the keys of the documents that a group may see."""
+    rows = await documents.get(keys)
+    return frozenset(
+        key for key, found in rows.items() if found and matches_group(metadata_with_group(found[0]), group)
+    )
