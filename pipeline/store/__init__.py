@@ -7,8 +7,8 @@ from pipeline.store.store import Store
 from pipeline.store.store_factory import open_locks, open_store
 from pipeline.store.tables.chunk_table import ShardedChunkTable
 from pipeline.store.tables.document_table import ShardedDocumentTable
+from pipeline.store.tables.keyed_tables import ANSWER_RETENTION, AnswerRepository, RowRepository
 from pipeline.store.tables.memory_table import ShardedMemoryTable
-from pipeline.store.tables.row_repository import ANSWER_RETENTION, AnswerRepository, RowRepository
 from pipeline.store.tables.settings_catalog import SettingsCatalog
 from pipeline.store.tables.table_pagination import Page
 

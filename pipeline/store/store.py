@@ -13,8 +13,8 @@ from pipeline.store.lancedb.table_size import TableSize
 from pipeline.store.single_process.write_ahead_log import WriteAheadLog
 from pipeline.store.tables.chunk_table import ShardedChunkTable
 from pipeline.store.tables.document_table import ShardedDocumentTable
+from pipeline.store.tables.keyed_tables import AnswerRepository, RowRepository
 from pipeline.store.tables.memory_table import ShardedMemoryTable
-from pipeline.store.tables.row_repository import AnswerRepository, RowRepository
 from pipeline.store.tables.settings_catalog import SettingsCatalog
 
 

@@ -25,9 +25,8 @@ from pipeline.store.single_process.write_ahead_log import WriteAheadLog
 from pipeline.store.store import Store
 from pipeline.store.table_factory import ExclusiveTableFactory, SharedTableFactory
 from pipeline.store.tables import chunk_table, document_table, keyed_tables, memory_table
-from pipeline.store.tables.row_repository import AnswerRepository, RowRepository
+from pipeline.store.tables.keyed_tables import AnswerRepository, RowRepository, SharedTombstones
 from pipeline.store.tables.settings_catalog import SettingsCatalog
-from pipeline.store.tables.tombstones_table import SharedTombstones
 from pipeline.tombstones import LocalTombstones
 
 _INDEX_CACHE_BYTES = 16 * 1024 * 1024

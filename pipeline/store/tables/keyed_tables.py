@@ -1,15 +1,34 @@
-"""Codecs of the tables with one row per key: operations, answers, sync runs, tombstones."""
+"""Small tables of one row per key: operations on whole namespaces, answers to requests with an idempotency key, sync
+runs of connectors, and tombstones of deleted documents.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Generic
 
 import pyarrow as pa
 from pydantic import TypeAdapter
 
+from pipeline.ports import Row
 from pipeline.rows import AnswerRow, OperationRow, SyncRunsRow
 from pipeline.store.lancedb.row_codec import TIMESTAMP, RowCodec
+from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.tables.table_columns import keyed_codec, parsed_column, plain_columns
-from pipeline.store.tables.tombstones_table import TombstoneRow
 from schemas.events import SyncReported
 
+ANSWER_RETENTION = timedelta(days=1)
+_PURGE_INTERVAL = 256
+"""Answers after which old ones are deleted."""
 _RUNS_ADAPTER = TypeAdapter(tuple[SyncReported, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class TombstoneRow:
+    """A document (by key) and the log position of its deletion."""
+
+    key: str
+    seq: int
 
 
 def operations_codec() -> RowCodec[OperationRow]:
@@ -46,3 +65,52 @@ def tombstones_codec() -> RowCodec[TombstoneRow]:
         *plain_columns(pa.int64(), "seq"),
     ]
     return keyed_codec("tombstones", "key", columns, TombstoneRow, short_lived=True)
+
+
+class RowRepository(Generic[Row]):
+    """Rows by key; of operations it is `ports.OperationTable`."""
+
+    def __init__(self, table: ShardedTable[Row]) -> None:
+        self.table = table
+
+    async def record(self, row: Row) -> None:
+        """Write or replace a row; durable on return."""
+        await self.table.update([self.table.codec.entity_key_of(row)], lambda _, __: [row])
+        await self.table.wait_until_durable()
+
+    async def get(self, key: str) -> Row | None:
+        rows = (await self.table.get([key])).get(key)
+        return rows[0] if rows else None
+
+
+class AnswerRepository(RowRepository[AnswerRow]):
+    """Answers, each kept for a day; `get` may return an older one."""
+
+    _recorded = 0
+
+    async def record(self, row: AnswerRow) -> None:
+        """Keep an answer; durable on return."""
+        await super().record(row)
+        self._recorded += 1
+        if self._recorded % _PURGE_INTERVAL == 0:
+            old = [kept.key for kept in await self.table.list_rows([""]) if row.at - kept.at > ANSWER_RETENTION]
+            await self.table.update(old, lambda _, __: [])
+
+
+class SharedTombstones:
+    """`ports.Tombstones` on a shared table."""
+
+    def __init__(self, table: ShardedTable[TombstoneRow]) -> None:
+        self._table = table
+
+    async def record(self, deleted: Mapping[str, int]) -> None:
+        def change(key: str, rows: list[TombstoneRow]) -> Sequence[TombstoneRow] | None:
+            latest = rows[0].seq if rows else -1
+            return [TombstoneRow(key, deleted[key])] if deleted[key] > latest else None
+
+        if deleted:
+            await self._table.update(deleted, change)
+
+    async def latest_deletions(self, keys: Collection[str]) -> Mapping[str, int]:
+        """Return the log position of the latest deletion of each recently deleted document."""
+        return {key: rows[0].seq for key, rows in (await self._table.get(keys)).items()}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.rows import AnswerRow, OperationRow
-from pipeline.store.tables import row_repository
+from pipeline.store.tables import keyed_tables
 from tests.support.store_rows import EPOCH, open_test_store
 
 pytestmark = pytest.mark.anyio
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 async def test_an_answer_outlives_a_restart_and_old_ones_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, shared: bool
 ) -> None:
-    monkeypatch.setattr(row_repository, "_PURGE_INTERVAL", 3)
+    monkeypatch.setattr(keyed_tables, "_PURGE_INTERVAL", 3)
     store = await open_test_store(tmp_path, shared=shared)
     old = AnswerRow("old", "asked", 200, "{}", EPOCH)
     recent = AnswerRow("recent", "asked", 202, "{}", EPOCH + timedelta(hours=2))
