@@ -23,12 +23,11 @@ from pipeline.erasure.deleted_content import (
     is_deletion,
 )
 from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport, ErasureUnsupportedError, digest_of
-from pipeline.erasure.pending_rewrite import PendingRewrite
+from pipeline.erasure.pending_erasures import PendingRewrite, WaitingBlobs
 from pipeline.erasure.record_references import TOPICS
 from pipeline.errors import OutageError
 from pipeline.runtime.fair_event_loop import run_in_background_lane
 from pipeline.store.blobs.blob_store import RECENT_PUT_SECONDS
-from pipeline.store.blobs.waiting_blobs import WaitingBlobs
 from schemas.topics import ALL_TOPICS, DOCUMENTS_SUBMITTED
 
 log = logging.getLogger(__name__)

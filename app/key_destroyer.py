@@ -13,7 +13,7 @@ from app.pipeline_supervisor import PipelineSupervisor
 from pipeline.bus.port import ErasableLog, TopicPartition
 from pipeline.bus.records import SEALED_HEADER
 from pipeline.erasure.deleted_content import DeletedContent
-from pipeline.erasure.pending_rewrite import PendingRewrite
+from pipeline.erasure.pending_erasures import PendingRewrite
 from pipeline.erasure.record_index import RecordIndex, SettledRecords, number
 from pipeline.erasure.record_references import TOPICS, references_of
 from pipeline.errors import RetryableError
