@@ -1,16 +1,20 @@
-"""Files that the service serves as they are: read once, compressed once, with an ETag each."""
+"""Files that the service serves as they are, below a path: compressed once, with an ETag each."""
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from fastapi import Request
-from starlette.responses import Response
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse, Response
 
+from api.errors.http_errors import NotFoundError
+
+_INDEX_FILE: Final = "index.html"
 _CONTENT_TYPES: Final = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -22,8 +26,6 @@ _CONTENT_TYPES: Final = {
     ".png": "image/png",
     ".txt": "text/plain; charset=utf-8",
 }
-
-
 _MIN_COMPRESSED_BYTES: Final = 1024
 """Smaller files fit into one packet either way."""
 _COMPRESSION_LEVEL: Final = 6
@@ -75,3 +77,27 @@ def read_static_files(folder: Path) -> dict[str, StaticFile]:
 def read_static_file(path: Path) -> StaticFile:
     content = path.read_bytes()
     return StaticFile(content, _CONTENT_TYPES[path.suffix], sha256(content).hexdigest()[:32])
+
+
+def static_routes(
+    name: str, find: Callable[[str], StaticFile | None], headers: Mapping[str, str], what: str
+) -> APIRouter:
+    """Build the routes of /name and below, with the index of each folder. `what`: says whose files these are."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.api_route(f"/{name}", methods=["GET", "HEAD"])
+    async def redirect_to_index() -> Response:
+        # Relative, so that it works behind a proxy with a path prefix.
+        return RedirectResponse(f"{name}/", headers=headers)
+
+    @routes.api_route(f"/{name}/{{path:path}}", methods=["GET", "HEAD"])
+    async def file(request: Request, path: str) -> Response:
+        is_folder = path.endswith("/") or not path
+        found = await run_in_threadpool(find, f"{path}{_INDEX_FILE}" if is_folder else path)
+        if found is not None:
+            return found.respond(request, headers)
+        if not is_folder and await run_in_threadpool(find, f"{path}/{_INDEX_FILE}") is not None:
+            return RedirectResponse(f"{path.rpartition('/')[2]}/", headers=headers)
+        raise NotFoundError("Not found", f"The {what} has no page {path[:200]!r}.")
+
+    return routes

@@ -3,12 +3,9 @@
 from pathlib import Path
 from typing import Final
 
-from fastapi import APIRouter, Request
-from fastapi.concurrency import run_in_threadpool
-from starlette.responses import RedirectResponse, Response
+from fastapi import APIRouter
 
-from api.errors.http_errors import NotFoundError
-from api.static_file import StaticFile, page_headers, read_static_file, read_static_files
+from api.static_file import StaticFile, page_headers, read_static_file, read_static_files, static_routes
 
 # Swagger UI writes descriptions as sanitised markup and the site its search results, so Trusted Types can't be
 # required; the icons of both are data: URLs. The worker is that of the site's search.
@@ -17,7 +14,6 @@ RESPONSE_HEADERS: Final = page_headers(
     " worker-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
 ASSETS_DIR: Final = Path(__file__).parent / "assets"
-_INDEX_FILE: Final = "index.html"
 
 
 def router(site: Path | None) -> APIRouter:
@@ -27,7 +23,6 @@ def router(site: Path | None) -> APIRouter:
     says how to build it.
     """
     assets = read_static_files(ASSETS_DIR)
-    routes = APIRouter(include_in_schema=False)
 
     def find(path: str) -> StaticFile | None:
         if site is not None and not path.startswith("api/"):
@@ -36,19 +31,4 @@ def router(site: Path | None) -> APIRouter:
                 return read_static_file(wanted)
         return assets.get(path)
 
-    @routes.api_route("/docs", methods=["GET", "HEAD"])
-    async def redirect_to_index() -> Response:
-        # Relative, so that it works behind a proxy with a path prefix.
-        return RedirectResponse("docs/", headers=RESPONSE_HEADERS)
-
-    @routes.api_route("/docs/{path:path}", methods=["GET", "HEAD"])
-    async def file(request: Request, path: str) -> Response:
-        is_folder = path.endswith("/") or not path
-        found = await run_in_threadpool(find, f"{path}{_INDEX_FILE}" if is_folder else path)
-        if found is not None:
-            return found.respond(request, RESPONSE_HEADERS)
-        if not is_folder and await run_in_threadpool(find, f"{path}/{_INDEX_FILE}") is not None:
-            return RedirectResponse(f"{path.rpartition('/')[2]}/", headers=RESPONSE_HEADERS)
-        raise NotFoundError("Not found", f"The documentation has no page {path[:200]!r}.")
-
-    return routes
+    return static_routes("docs", find, RESPONSE_HEADERS, "documentation")
