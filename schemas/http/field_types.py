@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, StrictBool, StrictFloat, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from schemas import limits
@@ -91,8 +91,6 @@ REJECT_NUL = AfterValidator(_reject_nul_and_surrogates)
 Text = Annotated[str, REJECT_NUL]
 COERCE_WHOLE_FLOAT = BeforeValidator(_coerce_whole_float)
 """Must follow the bounds of a StrictInt: accepts 10 and 10.0, but not "10" or true."""
-StrictNumber = StrictFloat
-StrictFlag = StrictBool
 Uri = Annotated[Text, AfterValidator(_validate_uri), WithJsonSchema({"type": "string", "format": "uri"})]
 
 NamespaceName = Annotated[str, Field(max_length=limits.MAX_NAMESPACE_LENGTH, pattern=limits.NAMESPACE_PATTERN)]

@@ -19,8 +19,8 @@ from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
 from schemas.events import Relation
 
 MAX_MEMORY_CHARS = 600
-MAX_SPEAKER_CHARS = 100
 """Characters of one memory."""
+MAX_SPEAKER_CHARS = 100
 MAX_CONTEXT_CHARS = 2_000
 """Characters of each context given by an operator or caller."""
 _DAY = r"\d{4}(?:-\d{2}(?:-\d{2})?)?"

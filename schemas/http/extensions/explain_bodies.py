@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 from schemas.base import RequestBody, ResponseBody
-from schemas.http.field_types import Count, Omittable, RelationKind, ResourceId, SafeInteger, StrictFlag, Timestamp
+from schemas.http.field_types import Count, Omittable, RelationKind, ResourceId, SafeInteger, Timestamp
 from schemas.http.pagination import Pagination
 from schemas.http.v5.memory_bodies import MemoryResponse
 from schemas.http.v5.profile_bodies import ProfileBody, ProfileFact
@@ -40,7 +40,7 @@ class ExplainSearchBody(SearchBody):
 class ExplainProfileInclude(RequestBody):
     """Parts to include; `forgotten`: also memories forgotten since `as_of`."""
 
-    forgotten: StrictFlag = False
+    forgotten: StrictBool = False
 
 
 class ExplainProfileBody(ProfileBody):

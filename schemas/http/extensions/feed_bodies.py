@@ -2,11 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool, StrictFloat
 
 from schemas.base import PatchBody, RequestBody, ResponseBody
 from schemas.events import DeadLetterAction
-from schemas.http.field_types import Count, Omittable, StrictFlag, StrictNumber, Text, Timestamp
+from schemas.http.field_types import Count, Omittable, Text, Timestamp
 from schemas.limits import MAX_QUESTION_LENGTH, MAX_WEBHOOK_URL_LENGTH
 
 DocumentEventName = Literal[
@@ -16,7 +16,7 @@ MemoryEventName = Literal["memories.formed", "memories.forgotten", "memories.res
 FeedEventName = DocumentEventName | MemoryEventName
 QuestionText = Annotated[Text, Field(min_length=1, max_length=MAX_QUESTION_LENGTH)]
 ReceiverUrl = Annotated[Text, Field(min_length=1, max_length=MAX_WEBHOOK_URL_LENGTH)]
-Threshold = Annotated[StrictNumber, Field(ge=0, le=1, allow_inf_nan=False)]
+Threshold = Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class DocumentFeedEvent(ResponseBody):
@@ -86,7 +86,7 @@ class QuestionPatch(PatchBody):
     query: Omittable[QuestionText] = None
     url: Omittable[ReceiverUrl] = None
     threshold: Omittable[Threshold] = None
-    paused: Omittable[StrictFlag] = None
+    paused: Omittable[StrictBool] = None
 
 
 class DeadLettersBody(RequestBody):

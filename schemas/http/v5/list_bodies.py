@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StrictBool
 
 from schemas.base import RequestBody, ResponseBody
 from schemas.http import field_types as fields
@@ -20,9 +20,9 @@ ListOrder = Literal["asc", "desc"]
 class ListInclude(RequestBody):
     """`content` and `memory_count` concern documents, `forgotten` memories."""
 
-    content: fields.StrictFlag = False
-    memory_count: fields.StrictFlag = True
-    forgotten: fields.StrictFlag = False
+    content: StrictBool = False
+    memory_count: StrictBool = True
+    forgotten: StrictBool = False
 
 
 class ListBody(RequestBody):

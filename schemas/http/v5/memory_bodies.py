@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StrictBool
 
 from schemas.base import RequestBody, ResponseBody
 from schemas.http import field_types as fields
@@ -106,7 +106,7 @@ class SemanticForgetBody(RequestBody):
     """Description of memories to forget. `dry_run`: only preview the matches."""
 
     query: Annotated[fields.Text, Field(min_length=1, max_length=MAX_FORGET_QUERY_LENGTH)]
-    dry_run: fields.StrictFlag
+    dry_run: StrictBool
 
 
 class ForgetError(ResponseBody):

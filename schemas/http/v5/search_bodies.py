@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
 from schemas.base import RequestBody, ResponseBody
-from schemas.http.field_types import COERCE_WHOLE_FLOAT, Omittable, ResponseMetadata, StrictFlag, StrictNumber, Text
+from schemas.http.field_types import COERCE_WHOLE_FLOAT, Omittable, ResponseMetadata, Text
 from schemas.http.filter_parsing import Filter
 from schemas.http.v5.memory_bodies import DocumentRef, RelatedMemory
 from schemas.limits import MAX_SEARCH_RESULTS
@@ -17,9 +17,9 @@ RerankMode = Literal["none", "order", "aggregate"]
 class SearchInclude(RequestBody):
     """Parts to attach to results; `forgotten`: also return forgotten and expired memories."""
 
-    documents: StrictFlag = False
-    related: StrictFlag = False
-    forgotten: StrictFlag = False
+    documents: StrictBool = False
+    related: StrictBool = False
+    forgotten: StrictBool = False
 
 
 class SearchBody(RequestBody):
@@ -30,9 +30,9 @@ class SearchBody(RequestBody):
     search_mode: SearchMode = "hybrid"
     limit: Annotated[StrictInt, Field(ge=1, le=MAX_SEARCH_RESULTS), COERCE_WHOLE_FLOAT] = 10
     include: SearchInclude = SearchInclude()
-    threshold: Annotated[StrictNumber, Field(ge=0, le=1, allow_inf_nan=False)] = 0.3
+    threshold: Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)] = 0.3
     rerank: RerankMode = "none"
-    rewrite_query: StrictFlag = False
+    rewrite_query: StrictBool = False
 
 
 class SearchRelated(ResponseBody):
