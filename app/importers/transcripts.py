@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from app.importers.imported_item import ImportedItem, LeftOut, Read, check, stable_id, to_metadata
+from pipeline.runtime.batches import batches_within
 from schemas.base import Metadata
 
 MAX_PART_CHARS = 100_000
@@ -61,7 +62,8 @@ def transcript_documents(
     seen = Counter() if seen is None else seen
     left_out: list[LeftOut] = []
     for day, part in groupby(_with_day(_spoken(messages, left_out)), key=lambda pair: pair[0]):
-        for chosen in _parts(message for _, message in part):
+        spoken = (message for _, message in part)
+        for chosen in batches_within(spoken, lambda message: len(message.text), MAX_PART_CHARS):
             place = [conversation, day] if day else [conversation]
             name = stable_id(source, *place)
             seen[name] += 1
@@ -88,16 +90,3 @@ def _with_day(messages: Iterable[ChatMessage]) -> Iterator[tuple[str, ChatMessag
     for message in messages:
         day = message.day or day
         yield day, message
-
-
-def _parts(messages: Iterable[ChatMessage]) -> Iterator[list[ChatMessage]]:
-    part: list[ChatMessage] = []
-    size = 0
-    for message in messages:
-        if part and size + len(message.text) > MAX_PART_CHARS:
-            yield part
-            part, size = [], 0
-        part.append(message)
-        size += len(message.text)
-    if part:
-        yield part

@@ -1,13 +1,14 @@
 """documents.chunked → the chunks table: embed passages, so that a document is found by its meaning too."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pipeline.ports import Blobs, Catalog, ChunkTable, DocumentTable, Embedder
 from pipeline.rows import ChunkRow, DocumentRow, DocumentStatus, Terms
+from pipeline.runtime.batches import batches_within
 from pipeline.stage import Record, Stage
 from pipeline.stages import chunk_rows
 from pipeline.stages.submission_projection import mark_failed, reset_for_retry
@@ -16,7 +17,7 @@ from schemas.topics import DOCUMENTS_CHUNKED
 
 BATCH_SIZE = 128
 PASSAGES_PER_WRITE = 64
-"""Passages after which vectors are written, so that the newest documents of a batch need not wait for the others."""
+"""Passages whose vectors are written together, so that the newest documents of a batch need not wait for the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class EmbedStage:
         storing: list[asyncio.Task[None]] = []
         try:
             # A part is stored while the next one is embedded; where that is quick, one commit takes several.
-            for part in _parts(await chunk_rows.load_passages(work[::-1], self.blobs)):
+            loaded = await chunk_rows.load_passages(work[::-1], self.blobs)
+            for part in batches_within(loaded, lambda passages: len(passages[1]), PASSAGES_PER_WRITE):
                 chunks = await self._embed(part)
                 storing.append(asyncio.create_task(self._store(part, chunks)))
             await asyncio.gather(*storing)
@@ -118,16 +120,3 @@ def _are_stored(found: Sequence[ChunkRow], chunks: Sequence[ChunkRow]) -> bool:
     return chunk_rows.row_origins(found) == chunk_rows.row_origins(chunks) and all(
         np.array_equal(row.vector, chunk.vector) for row, chunk in zip(found, chunks, strict=True)
     )
-
-
-def _parts(passages: Sequence[chunk_rows.ChunkedDocument]) -> Iterator[list[chunk_rows.ChunkedDocument]]:
-    """Documents in groups of about `PASSAGES_PER_WRITE` passages."""
-    part, count = list[chunk_rows.ChunkedDocument](), 0
-    for event, spans in passages:
-        part.append((event, spans))
-        count += len(spans)
-        if count >= PASSAGES_PER_WRITE:
-            yield part
-            part, count = [], 0
-    if part:
-        yield part

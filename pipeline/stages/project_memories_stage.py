@@ -1,7 +1,7 @@
 """memories.formed → the memories table: record the memories of each document and resolve versions."""
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,6 +14,7 @@ from pipeline.memory.versioning.provenance import MemoryEdit, SearchFields, add_
 from pipeline.memory.versioning.truth_maintenance import premises
 from pipeline.ports import Catalog, DocumentTable, Embedder
 from pipeline.rows import DocumentRow, MemoryRow, Terms
+from pipeline.runtime.batches import batches_within
 from pipeline.runtime.cooperative_yield import CooperativeYield
 from pipeline.stage import Record, Stage
 from pipeline.stages.submission_projection import mark_failed, reset_for_retry
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 
 BATCH_SIZE = 64
 MAX_MEMORIES_PER_UPDATE = 500
-"""Approximate bound of one update, which blocks requests while it is planned."""
+"""Bound of one update, which blocks requests while it is planned; only a single document may exceed it."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -72,7 +73,7 @@ class ProjectMemoriesStage:
         if not events:
             return
         cooperative_yield = CooperativeYield()
-        for portion in split_into_updates(events):
+        for portion in batches_within(events, lambda event: len(event.memories), MAX_MEMORIES_PER_UPDATE):
             rest = portion
             while rest:
                 taken, edits = await self._plan_edits(rest)
@@ -190,16 +191,3 @@ def _supported_memories(
                 memory_ids[entry.document].add(row.id)
                 newest[entry.document] = max(newest[entry.document], entry.seq)
     return memory_ids, newest
-
-
-def split_into_updates(events: Sequence[MemoriesFormed]) -> Iterator[list[MemoriesFormed]]:
-    """Split in order; only a single document may exceed `MAX_MEMORIES_PER_UPDATE` memories."""
-    portion: list[MemoriesFormed] = []
-    size = 0
-    for event in events:
-        if portion and size + len(event.memories) > MAX_MEMORIES_PER_UPDATE:
-            yield portion
-            portion, size = [], 0
-        portion.append(event)
-        size += len(event.memories)
-    yield portion

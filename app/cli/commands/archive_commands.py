@@ -18,6 +18,7 @@ from rich.progress import Progress
 
 from app.cli.conventions import ExitCode, JsonOption, confirm, emit, error_exit, examples_epilog, pluralize
 from app.cli.remote_service import Key, RemoteService, Url
+from pipeline.runtime.batches import batches_within
 from schemas.export_format import FORMAT_VERSION, Manifest
 
 EXPORT_EXAMPLES = examples_epilog(
@@ -133,17 +134,8 @@ def _upload_file(
 
 
 def _batches(file: Path) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    size = 0
     with file.open("rb") as lines:
-        for line in filter(bytes.strip, lines):
-            if batch and (len(batch) == BATCH_LINES or size + len(line) > BATCH_BYTES):
-                yield batch
-                batch, size = [], 0
-            batch.append(line)
-            size += len(line)
-    if batch:
-        yield batch
+        yield from batches_within(filter(bytes.strip, lines), len, BATCH_BYTES, BATCH_LINES)
 
 
 def _blob_digests(line: bytes) -> list[str]:

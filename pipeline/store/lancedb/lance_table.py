@@ -1,7 +1,7 @@
 """LanceDB table (a shard): reads, and helpers for commits."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -11,6 +11,7 @@ from lancedb import AsyncConnection, AsyncTable
 from lancedb.index import BTree
 
 from pipeline.ports import Row
+from pipeline.runtime.batches import batches_within
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.secondary_index import IndexEntry, SecondaryIndex, index_entries_of
 from pipeline.store.lancedb.table_access import ROW_ID_COLUMN, rows_of_fragments
@@ -225,18 +226,13 @@ class LanceTable(Generic[Row]):
             query = query.select(list(columns))
         return query if where is None else query.where(where)
 
-    def _commit_batches(self, changed: Mapping[str, Sequence[Row]]) -> list[dict[str, Sequence[Row]]]:
+    def _commit_batches(self, changed: Mapping[str, Sequence[Row]]) -> Iterator[dict[str, Sequence[Row]]]:
         """Split the changes into batches small enough for one commit each."""
-        batches: list[dict[str, Sequence[Row]]] = [{}]
-        batch_bytes = 0
-        for key, rows in changed.items():
-            size = 512 + sum(self._codec.size_bytes(row) for row in rows)
-            if batch_bytes + size > _MAX_COMMIT_BYTES and batches[-1]:
-                batches.append({})
-                batch_bytes = 0
-            batches[-1][key] = rows
-            batch_bytes += size
-        return batches
+
+        def size_of(entry: tuple[str, Sequence[Row]]) -> int:
+            return 512 + sum(map(self._codec.size_bytes, entry[1]))
+
+        return map(dict, batches_within(changed.items(), size_of, _MAX_COMMIT_BYTES))
 
     def _deduplicate(self, changed: Mapping[str, Sequence[Row]]) -> list[Row]:
         # A merge would insert both of two rows with the same id.
