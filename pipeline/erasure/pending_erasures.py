@@ -1,4 +1,4 @@
-"""What is still to be erased, noted in files of the data directory, as no record says so any more after a crash."""
+"""Notes of what is still to be erased, in files of the data directory: after a crash no record says so any more."""
 
 from collections.abc import Collection
 from pathlib import Path

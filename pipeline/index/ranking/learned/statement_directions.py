@@ -1,4 +1,4 @@
-"""What single directions in the embedder's space, which its languages share, tell of questions and statements.
+"""Single directions in the embedder's space, which its languages share, and their meaning for texts.
 
 Learned from examples, for vectors without their common part: no list has all the words that tell the same. Pure.
 """
@@ -32,7 +32,7 @@ class AnswerBias:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatementMeanings:
-    """Whether a newer statement answers instead of an older one, learned by `python -m bench.statement_meanings`.
+    """Log-odds that a newer statement answers instead of an older one; `python -m bench.statement_meanings`.
 
     "The Clio needs new tyres" and "sold the Clio" are as near to "I drive a Clio"; only the second one ends it. One
     direction is for the older statement, one for the newer.
@@ -49,7 +49,7 @@ class StatementMeanings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToldChanges:
-    """Whether a statement tells of a change ("Iván y yo lo dejamos"), learned by `python -m bench.newer_statement`."""
+    """Log-odds that a statement tells of a change ("Iván y yo lo dejamos"); `python -m bench.newer_statement`."""
 
     weights: Vector
     constant: float
