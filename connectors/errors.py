@@ -4,8 +4,12 @@ Messages are shown to customers and hold no secrets.
 """
 
 from datetime import timedelta
+from typing import Final
 
 from schemas.http.v5.connector_bodies import SyncErrorCode
+
+MAX_RETRY_AFTER: Final = timedelta(days=1)
+"""Longest wait that a provider can ask for; a wrong header would otherwise stop a connector for years."""
 
 
 class ConnectorError(Exception):
@@ -38,13 +42,13 @@ class UnusableSourceError(ConnectorError):
 
 
 class RateLimitedError(ConnectorError):
-    """Rate limit for longer than a run waits; `retry_after` is the time until the next attempt."""
+    """Rate limit for longer than a run waits; `retry_after` is the time until the next attempt, a day at most."""
 
     code = "rate_limited"
 
     def __init__(self, message: str, retry_after: timedelta | None = None) -> None:
         super().__init__(message)
-        self.retry_after = retry_after
+        self.retry_after = None if retry_after is None else min(retry_after, MAX_RETRY_AFTER)
 
 
 class PlanRequiredError(ConnectorError):

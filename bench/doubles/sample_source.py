@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from connectors.client.concurrent_map import map_concurrently
-from connectors.client.http_client import json_or_raise
+from connectors.client.json_answers import json_or_raise
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import CursorExpiredError, WebhookVerificationError
 from connectors.provider_interface import (

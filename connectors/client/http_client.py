@@ -5,6 +5,7 @@ of redirects, customers' URLs) go without it and only to public addresses.
 """
 
 import asyncio
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ MAX_RETRY_WAIT: Final = timedelta(minutes=2)
 """Longest wait within a run; a provider that asks for more ends the run, and a later one continues."""
 _TIMEOUT_SECONDS: Final = 60.0
 _IDEMPOTENT_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
+_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_HEADERS_OF_TRANSFER: Final = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
 _THROTTLED_STATUSES: Final = frozenset({429, 503, 529})
 _TRANSIENT_STATUSES: Final = frozenset({408, 500, 502, 504})
 
@@ -265,11 +268,8 @@ async def _read_body(answer: httpx2.Response, max_bytes: int) -> httpx2.Response
             if answer.status_code >= 400:
                 break
             raise errors.ResourceFetchError(f"{answer.url.host} sent more than {max_bytes:,} bytes.")
-    headers = [
-        (k, v)
-        for k, v in answer.headers.multi_items()
-        if k.lower() not in {"content-encoding", "content-length", "transfer-encoding"}
-    ]
+    # As bytes: servers also send names of files in Latin-1 or UTF-8, which a new response does not encode again.
+    headers = [(name, value) for name, value in answer.headers.raw if name.lower() not in _HEADERS_OF_TRANSFER]
     return httpx2.Response(answer.status_code, headers=headers, content=bytes(data), request=answer.request)
 
 
@@ -287,37 +287,29 @@ async def fetch_public_document(url: str) -> bytes:
     return answer.content
 
 
-def json_or_raise(response: httpx2.Response) -> Any:
-    """Parse a response's JSON; ConnectorError from 400 on, ProviderUnavailableError if it is not JSON."""
-    if response.status_code == httpx2.codes.FORBIDDEN:
-        raise errors.ConnectorError(
-            f"{response.url.host} answered 403 to a request for {response.url.path}: the account or the app lacks"
-            " a permission. Grant it, or connect again.",
-            code="auth_expired",
-        )
-    if response.status_code >= 400:
-        raise errors.ConnectorError(
-            f"{response.url.host} answered {response.status_code} to a request for {response.url.path}."
-        )
+def answered_at(response: httpx2.Response) -> datetime | None:
+    """Return the time of a response by the clock of its server; None if it does not tell."""
+    return _http_date(response.headers.get("date", ""))
+
+
+def _http_date(value: str) -> datetime | None:
     try:
-        return response.json()
-    except ValueError as error:
-        raise errors.ProviderUnavailableError(f"{response.url.host} sent an answer that is not JSON.") from error
-
-
-def json_object(response: httpx2.Response) -> dict[str, Any]:
-    found: dict[str, Any] = json_or_raise(response)
-    return found
+        at = parsedate_to_datetime(value)
+    except (ValueError, TypeError):
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _retry_after_seconds(response: httpx2.Response) -> float | None:
+    """Return the wait that a response asks for, as seconds or a date (RFC 9110, 10.2.3), up to the longest."""
     value = response.headers.get("retry-after", "").strip()
-    if value.isdigit():
-        return float(value)
-    try:
-        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
+    if _SECONDS.fullmatch(value):
+        wait = float(value)
+    elif (at := _http_date(value)) is not None:
+        wait = (at - datetime.now(UTC)).total_seconds()
+    else:
         return None
+    return min(max(wait, 0.0), errors.MAX_RETRY_AFTER.total_seconds())
 
 
 def _next_retry_delay(call: _PendingRequest, retry_after: float | None) -> float:

@@ -136,7 +136,9 @@ class SyncRunner:
                 break
             except errors.CursorExpiredError as error:
                 if not restarts_left:
-                    raise errors.ConnectorError("The provider rejects every cursor that it returns.") from error
+                    raise errors.ProviderUnavailableError(
+                        "The provider does not know the places in its lists that it names. The next run tries again."
+                    ) from error
                 self._batch = _Batch()
                 await self._begin(full_sync=True)
         await self._finish_listing()

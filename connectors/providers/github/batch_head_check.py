@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from connectors.client.http_client import json_object
+from connectors.client.json_answers import json_object
 from connectors.errors import ProviderUnavailableError
 from connectors.providers.github.client import GitHubClient
 

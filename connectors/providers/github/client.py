@@ -3,16 +3,17 @@
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 import httpx2
 
-from connectors.client.http_client import HttpClient, json_or_raise
-from connectors.errors import AuthExpiredError, ConnectorError, ItemError, MisconfigurationError, RateLimitedError
+from connectors.client.http_client import HttpClient, answered_at
+from connectors.client.json_answers import PageTrail, json_list, json_or_raise, json_page
+from connectors.errors import AuthExpiredError, ItemError, MisconfigurationError, RateLimitedError
 
 API_VERSION: Final = "2026-03-10"
 PAGE_SIZE: Final = 100
+INSTALLED_REPOSITORIES: Final = "/installation/repositories"
 _HEADERS: Final = {"accept": "application/vnd.github+json", "x-github-api-version": API_VERSION}
 _MINUTE: Final = timedelta(minutes=1)
 _INACCESSIBLE_STATUSES: Final = frozenset({404, 410, 451})
@@ -66,14 +67,10 @@ class GitHubClient:
         answer = await self.get_response(path, per_page=PAGE_SIZE, **params)
         if answer.status_code in {404, 410}:
             return
+        trail = PageTrail("GitHub")
         while True:
-            page = json_or_raise(answer)
-            if isinstance(page, dict):
-                page = page.get("repositories")  # of an installation
-            if not isinstance(page, list):
-                raise ConnectorError(f"GitHub answered a request for {path} with something other than a list.")
-            yield page
-            following = answer.links.get("next", {}).get("url")
+            yield json_page(answer, "repositories")[0] if path == INSTALLED_REPOSITORIES else json_list(answer)
+            following = trail.follow(answer.links.get("next", {}).get("url"))
             if following is None:
                 return
             answer = await self.get_response(following)
@@ -152,8 +149,9 @@ def error_message(response: httpx2.Response) -> str:
 
 def _time_until_reset(response: httpx2.Response) -> timedelta:
     """Return the time until the limit resets, by GitHub's clock rather than ours."""
-    reset = response.headers.get("x-ratelimit-reset", "")
-    if not reset.isdigit() or "date" not in response.headers:
+    now = answered_at(response)
+    try:
+        reset = datetime.fromtimestamp(int(response.headers.get("x-ratelimit-reset", "")), UTC)
+    except (ValueError, OverflowError, OSError):
         return _MINUTE
-    now = parsedate_to_datetime(response.headers["date"])
-    return max(timedelta(seconds=1), datetime.fromtimestamp(int(reset), UTC) - now)
+    return _MINUTE if now is None else max(timedelta(seconds=1), reset - now)

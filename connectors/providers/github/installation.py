@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from connectors.client.access_token import RenewedTokenSource
-from connectors.client.http_client import HttpClient, json_or_raise
+from connectors.client.http_client import HttpClient
+from connectors.client.json_answers import json_or_raise
 from connectors.errors import AuthExpiredError, MisconfigurationError
 from connectors.providers.github.client import GitHubClient
 from pipeline.ports import Clock

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from connectors.client.concurrent_map import map_concurrently
-from connectors.client.http_client import json_or_raise
+from connectors.client.json_answers import json_or_raise
 from connectors.errors import ConnectorError, ProviderUnavailableError
 from connectors.providers.common.disk_buffer import DiskBuffer, open_disk_buffer
 from connectors.providers.common.item_fetcher import MALFORMED_ANSWER_ERRORS, ItemFetcher, item_response

@@ -13,7 +13,8 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from connectors.client.access_token import AccessTokenSource
-from connectors.client.http_client import HttpClient, json_or_raise, origin
+from connectors.client.http_client import HttpClient, origin
+from connectors.client.json_answers import json_list, json_object, json_page
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import ItemError, WebhookVerificationError
 from connectors.provider_interface import (
@@ -32,7 +33,13 @@ from connectors.providers.common.item_fetcher import ItemFetcher
 from connectors.providers.common.webhook_signature import require_signature
 from connectors.providers.github import client
 from connectors.providers.github.batch_head_check import fetch_heads
-from connectors.providers.github.client import PAGE_SIZE, GitHubClient, Repository, repository_path
+from connectors.providers.github.client import (
+    INSTALLED_REPOSITORIES,
+    PAGE_SIZE,
+    GitHubClient,
+    Repository,
+    repository_path,
+)
 from connectors.providers.github.file_filter import FileFilter
 from connectors.providers.github.installation import GitHubApp, InstallationTokenSource
 from connectors.providers.github.issues import IssueWatermarks, RepositoryIssues
@@ -71,7 +78,6 @@ _UNLISTED_EVENTS: Final = {
     ("pull_request_review_comment", "deleted"),
 }
 """Events whose changes no list of changes contains."""
-_INSTALLED: Final = "/installation/repositories"
 _MIN_REPOSITORIES_FOR_HEAD_CHECK: Final = 2
 """Minimum for the batch query; a single repository's lists cost no more and are exact."""
 _MIN_IDS_FOR_LISTING: Final = 5
@@ -135,7 +141,9 @@ class GitHub(Provider):
 
     async def _probe(self, api: GitHubClient) -> Any:
         """Send a cheap request that answers whenever the access works."""
-        return await api.get_json("/user") if self._app is None else await api.get_json(_INSTALLED, per_page=1)
+        return (
+            await api.get_json("/user") if self._app is None else await api.get_json(INSTALLED_REPOSITORIES, per_page=1)
+        )
 
     async def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
         """Sync repository by repository; a killed run continues with the repository it had reached."""
@@ -246,7 +254,7 @@ class GitHub(Provider):
         """Return repository names by `owner/name` or number."""
         api, found = self._client(connection), dict[str, str]()
         if len(ids) >= _MIN_IDS_FOR_LISTING:
-            async for page in api.pages("/user/repos" if self._app is None else _INSTALLED):
+            async for page in api.pages("/user/repos" if self._app is None else INSTALLED_REPOSITORIES):
                 found |= {str(repository["id"]): repository["full_name"] for repository in page}
                 found |= {repository["full_name"]: repository["full_name"] for repository in page}
         for id_ in ids:
@@ -262,10 +270,10 @@ class GitHub(Provider):
         api, page = self._client(connection), {"per_page": PAGE_SIZE, "page": int(page_token or 1)}
         if self._app is None:
             answer = await api.get_response("/user/repos", sort="pushed", **page)
-            listed = json_or_raise(answer)
+            listed = json_list(answer)
         else:
-            answer = await api.get_response(_INSTALLED, **page)
-            listed = json_or_raise(answer)["repositories"]
+            answer = await api.get_response(INSTALLED_REPOSITORIES, **page)
+            listed, _ = json_page(answer, "repositories")
         entries = tuple(
             PickerEntry(str(found["id"]), found["full_name"], "repos", found["description"] or "")
             for found in listed
@@ -432,7 +440,7 @@ async def _create_hook(client: GitHubClient, repository_ref: str, address: str, 
         answer = await client.send("POST", place, new_hook)
     if answer.status_code in {403, 404, 422}:
         return None
-    return int(json_or_raise(answer)["id"])
+    return int(json_object(answer, "id")["id"])
 
 
 def _parse_hooks(value: JsonValue) -> dict[str, int]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from connectors.client.concurrent_map import map_concurrently
-from connectors.client.http_client import json_or_raise
+from connectors.client.json_answers import json_or_raise
 from connectors.errors import ConnectorError, ProviderUnavailableError, ResourceFetchError
 from connectors.providers.common.file_metadata import unsupported_reason
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response

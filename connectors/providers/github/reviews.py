@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from connectors.client.http_client import json_or_raise
+from connectors.client.json_answers import json_or_raise
 from connectors.errors import ProviderUnavailableError
 from connectors.providers.common.file_metadata import version_hash
 from connectors.providers.common.item_fetcher import MALFORMED_ANSWER_ERRORS

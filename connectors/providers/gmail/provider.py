@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 import httpx2
 
 from connectors.client.access_token import AccessTokenSource
-from connectors.client.http_client import HttpClient, json_or_raise
+from connectors.client.http_client import HttpClient
+from connectors.client.json_answers import json_or_raise
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import PlanRequiredError, WebhookVerificationError
 from connectors.provider_interface import (

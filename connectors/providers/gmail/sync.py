@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.client.concurrent_map import map_concurrently
-from connectors.client.http_client import HttpClient, json_object, json_or_raise
+from connectors.client.http_client import HttpClient
+from connectors.client.json_answers import PageTrail, json_object, json_page
 from connectors.errors import CursorExpiredError, ItemError
 from connectors.providers.common.file_metadata import unsupported_reason, version_hash
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
@@ -68,11 +69,12 @@ class GmailSync:
     async def _full_sync(self, cursor: Cursor | None) -> AsyncIterator[SyncMessage]:
         """List the threads of each label, newest first; the history from the start covers later changes."""
         if cursor is None:
-            cursor = {"history": str((await self._get_json("profile"))["historyId"]), "label": 0}
+            cursor = {"history": str((await self._get_json("profile", "historyId"))["historyId"]), "label": 0}
         history, page = cursor["history"], cursor.get("page")
         begun = cursor["label"] if isinstance(cursor["label"], int) else 0
         labels: list[str | None] = [*self.label_ids] or [None]
         for number, label in enumerate(labels[begun:], begun):
+            trail = PageTrail("Gmail", CursorExpiredError)
             while True:
                 found = await self._list_threads(label, page)
                 if found is None:
@@ -84,7 +86,7 @@ class GmailSync:
                     async for step in self._sync_threads(threads[at : at + _BATCH_THREADS]):
                         yield step
                     yield self._checkpoint(history, **place)
-                page = following
+                page = trail.follow(following)
                 if page is None:
                     break
             yield self._checkpoint(history, label=number + 1)
@@ -94,18 +96,21 @@ class GmailSync:
         async for step in self._retry_failed():
             yield step
         start, page = str(cursor["history"]), None
+        reached = start
+        trail = PageTrail("Gmail", CursorExpiredError)
         while True:
-            answer = await self._list_history(start, page)
+            records, answer = await self._list_history(start, page)
             touched: dict[str, str] = {}
-            for record in answer.get("history") or ():
-                touched |= dict.fromkeys(self._affected_threads(record), record["id"])
+            for record in records:
+                reached = str(record.get("id") or reached)
+                touched |= dict.fromkeys(self._affected_threads(record), reached)
             async for step in self._sync_threads(list(touched.items())):
                 yield step
-            page = answer.get("nextPageToken")
+            page = trail.follow(answer.get("nextPageToken"))
             if page is None:
                 yield self._checkpoint(answer["historyId"])
                 return
-            yield self._checkpoint(answer["history"][-1]["id"])
+            yield self._checkpoint(reached)
 
     async def _retry_failed(self) -> AsyncIterator[SyncMessage]:
         """Retry the failures of the last run."""
@@ -151,7 +156,7 @@ class GmailSync:
         mails: list[content.MailMessage] = []
         at = "0"
         if response.status_code != 404:
-            thread = json_or_raise(item_response(response, "Gmail"))
+            thread = json_object(item_response(response, "Gmail"))
             at = str(thread.get("historyId") or "0")
             self.fetched_history_ids[id_] = int(at)
             if not isinstance(thread.get("messages"), list) or not thread["messages"]:
@@ -230,7 +235,7 @@ class GmailSync:
             raise ItemError("Gmail lists this attachment without its content.", code="no_content", retryable=True)
         path = f"messages/{mail.id}/attachments/{part.handle}"
         response = await self.http.get(f"{self.base_url}/{path}", max_bytes=_MAX_THREAD_BYTES)
-        data = content.decode_base64url(json_or_raise(item_response(response, "Gmail")).get("data") or "")
+        data = content.decode_base64url(json_object(item_response(response, "Gmail")).get("data") or "")
         if not data:
             raise ItemError("Gmail returned no content for this attachment.", code="no_content", retryable=True)
         return data
@@ -256,11 +261,14 @@ class GmailSync:
             raise CursorExpiredError("Gmail does not know this page of a listing any more.")
         if label is not None and response.status_code in {400, 404}:
             return None
-        answer = json_or_raise(response)
-        threads = [(each["id"], str(each.get("historyId") or "0")) for each in answer.get("threads") or ()]
+        # Gmail leaves an empty list out; an answer that does not even estimate its size is something else.
+        answer = json_object(response, "resultSizeEstimate")
+        listed = json_page(response, "threads")[0] if "threads" in answer else []
+        threads = [(each["id"], str(each.get("historyId") or "0")) for each in listed if each.get("id")]
         return threads, answer.get("nextPageToken")
 
-    async def _list_history(self, start: str, page: str | None) -> Mapping[str, Any]:
+    async def _list_history(self, start: str, page: str | None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """List a page of records, oldest first; the page says which place in the history it belongs to."""
         params: dict[str, Any] = {
             "startHistoryId": start,
             "historyTypes": ["messageAdded", "messageDeleted", "labelAdded", "labelRemoved"],
@@ -269,25 +277,29 @@ class GmailSync:
         response = await self.http.get(f"{self.base_url}/history", params=params)
         if response.status_code == 404:
             raise CursorExpiredError("Gmail keeps its history for about a week: this place in it is gone.")
-        return json_object(response)
+        answer = json_object(response, "historyId")
+        return (json_page(response, "history")[0] if "history" in answer else []), answer
 
     def _affected_threads(self, record: Mapping[str, Any]) -> set[str]:
         """Return the threads that a history record changes in a relevant way."""
         touched = set()
         for kind in ("messagesAdded", "messagesDeleted", "labelsAdded", "labelsRemoved"):
             for event in record.get(kind) or ():
-                message = event["message"]
+                message = event.get("message") or {}
+                if not message.get("threadId"):
+                    raise CursorExpiredError("Gmail does not say which thread a record of its history is about.")
                 labels = set(event.get("labelIds") or ())
                 is_relevant = not labels or labels - _IGNORED_LABELS or labels & {*self.label_ids}
-                if is_relevant and (labels or "DRAFT" not in message.get("labelIds") or ()):
+                # A mail without labels, as a filter archives it, has no field for them.
+                if is_relevant and (labels or "DRAFT" not in (message.get("labelIds") or ())):
                     touched.add(message["threadId"])
         return touched
 
     def _is_selected(self, mails: Sequence[content.MailMessage]) -> bool:
         return not self.label_ids or any(mail.labels & {*self.label_ids} for mail in mails)
 
-    async def _get_json(self, path: str) -> Mapping[str, Any]:
-        return json_object(await self.http.get(f"{self.base_url}/{path}"))
+    async def _get_json(self, path: str, *required: str) -> Mapping[str, Any]:
+        return json_object(await self.http.get(f"{self.base_url}/{path}"), *required)
 
     def _thread_url(self, thread: str) -> str:
         return f"https://mail.google.com/mail/?authuser={self.account_name}#all/{thread}"

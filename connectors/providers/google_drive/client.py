@@ -7,7 +7,8 @@ from typing import Any
 
 import httpx2
 
-from connectors.client.http_client import HttpClient, json_object, json_or_raise
+from connectors.client.http_client import HttpClient
+from connectors.client.json_answers import PageTrail, json_object, json_or_raise, json_page
 from connectors.errors import CursorExpiredError, ItemError, ProviderUnavailableError
 from connectors.providers.common.file_metadata import FileOrFolder
 from connectors.providers.common.folder_tree import Shortcut
@@ -92,10 +93,13 @@ class DriveClient:
         self._http = http
         self._base_url = f"{base_url}/drive/v3"
         self._sleep = sleep
+        self.searched_everything = True
+        """Whether no list of files was cut short by Drive so far."""
 
     async def user(self) -> Mapping[str, Any]:
         params = {"fields": "user(displayName,emailAddress,permissionId)"}
-        user: Mapping[str, Any] = json_or_raise(await self._http.get(f"{self._base_url}/about", params=params))["user"]
+        answer = json_object(await self._http.get(f"{self._base_url}/about", params=params), "user")
+        user: Mapping[str, Any] = answer["user"]
         return user
 
     async def file(self, id_: str) -> DriveFile | None:
@@ -105,7 +109,7 @@ class DriveClient:
         )
         if response.status_code == 404:
             return None
-        return DriveFile.from_json(json_or_raise(item_response(response, "Google Drive")))
+        return DriveFile.from_json(json_object(item_response(response, "Google Drive")))
 
     async def files(
         self,
@@ -118,19 +122,20 @@ class DriveClient:
     ) -> tuple[list[DriveFile], str | None]:
         """Query a page of files in a drive (None: all drives), with the token of the next page."""
         params = {"q": query, "pageSize": str(page_size), "orderBy": order_by} | _drive_parameters(drive_id)
-        params["fields"] = f"nextPageToken,files({_FILE_FIELDS})"
+        params["fields"] = f"nextPageToken,incompleteSearch,files({_FILE_FIELDS})"
         if page_token is not None:
             params["pageToken"] = page_token
         response = await self._http.get(f"{self._base_url}/files", params=params)
         if response.status_code == 400 and page_token is not None:
             raise CursorExpiredError("Drive does not know this page of a listing any more.")
-        found = json_or_raise(response)
-        listed = [DriveFile.from_json(each) for each in found.get("files") or () if each.get("id")]
-        return listed, found.get("nextPageToken")
+        listed, answer = json_page(response, "files")
+        self.searched_everything &= answer.get("incompleteSearch") is not True
+        return [DriveFile.from_json(each) for each in listed if each.get("id")], answer.get("nextPageToken")
 
     async def all_files(self, query: str, *, drive_id: str = MY_DRIVE) -> list[DriveFile]:
         found, page = await self.files(query, drive_id=drive_id)
-        while page is not None:
+        trail = PageTrail("Google Drive")
+        while trail.follow(page) is not None:
             more, page = await self.files(query, drive_id=drive_id, page_token=page)
             found += more
         return found
@@ -138,27 +143,31 @@ class DriveClient:
     async def shared_drives(self) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []
         params = {"pageSize": "100", "fields": "nextPageToken,drives(id,name)"}
+        trail = PageTrail("Google Drive")
         while True:
-            answer = json_or_raise(await self._http.get(f"{self._base_url}/drives", params=params))
-            found += [(each["id"], each["name"]) for each in answer.get("drives", [])]
-            if "nextPageToken" not in answer:
+            response = await self._http.get(f"{self._base_url}/drives", params=params)
+            listed, answer = json_page(response, "drives")
+            found += [(each["id"], each.get("name") or "") for each in listed if each.get("id")]
+            page = trail.follow(answer.get("nextPageToken"))
+            if page is None:
                 return found
-            params["pageToken"] = answer["nextPageToken"]
+            params["pageToken"] = page
 
     async def start_page_token(self, drive_id: str) -> str:
         """Fetch the token from which a drive's changes are read."""
         params = {"supportsAllDrives": "true", "fields": "startPageToken"} | ({"driveId": drive_id} if drive_id else {})
-        answer = json_or_raise(await self._http.get(f"{self._base_url}/changes/startPageToken", params=params))
-        return str(answer["startPageToken"])
+        response = await self._http.get(f"{self._base_url}/changes/startPageToken", params=params)
+        return str(json_object(response, "startPageToken")["startPageToken"])
 
     async def changes(self, drive_id: str, page_token: str) -> ChangePage:
         response = await self._http.get(f"{self._base_url}/changes", params=_changes_parameters(drive_id, page_token))
         if response.status_code in {400, 404, 410}:
             raise CursorExpiredError("Drive does not know this place in its feed of changes any more.")
-        answer = json_or_raise(response)
-        changes = tuple(change for each in answer.get("changes") or () if (change := _parse_change(each)))
+        listed, answer = json_page(response, "changes")
+        changes = tuple(change for each in listed if (change := _parse_change(each)))
         following = answer.get("nextPageToken")
-        return ChangePage(changes, following or answer["newStartPageToken"], following is None)
+        after = following or json_object(response, "newStartPageToken")["newStartPageToken"]
+        return ChangePage(changes, after, following is None)
 
     async def download(self, id_: str) -> httpx2.Response:
         params = {"alt": "media", "supportsAllDrives": "true"}

@@ -6,12 +6,21 @@ from functools import partial
 from typing import Any
 
 from connectors.client.concurrent_map import map_concurrently
+from connectors.client.json_answers import PageTrail
 from connectors.errors import CursorExpiredError
 from connectors.providers.common.folder_sync import BATCH_SIZE, CONCURRENCY, MISSING_FOLDER_MESSAGE, FolderTreeSync
 from connectors.providers.common.folder_tree import Folder
 from connectors.providers.google_drive.client import FOLDER, MY_DRIVE, SHORTCUT, DriveClient, DriveFile, FileChange
 from connectors.providers.google_drive.content import fetch_item, file_version, unreadable_failure
-from connectors.sync_messages import Checkpoint, Cursor, FailedItem, RemovedItem, SourceItem, SyncMessage
+from connectors.sync_messages import (
+    Checkpoint,
+    Cursor,
+    FailedItem,
+    RemovedItem,
+    SourceItem,
+    SyncMessage,
+    UnlistablePrefix,
+)
 
 _FOLDERS_PER_QUERY = 50
 """Folders per query; more would exceed the URL length limit."""
@@ -80,11 +89,15 @@ class DriveSync(FolderTreeSync[DriveFile]):
             )
         batches = self._file_queries()
         for number, (home, query) in enumerate(batches[begun:], begun):
+            trail = PageTrail("Google Drive", CursorExpiredError)
             while True:
                 files, following = await self.client.files(query, drive_id=home, page_token=page)
+                if not self.client.searched_everything:
+                    self.client.searched_everything = True
+                    yield UnlistablePrefix("")  # what is not listed may still be there
                 async for step in self.sync_files(files, self._checkpoint(batch=number, page=page)):
                     yield step
-                page = following
+                page = trail.follow(following)
                 if page is None:
                     break
                 yield self._checkpoint(batch=number, page=page)
@@ -185,12 +198,15 @@ class DriveSync(FolderTreeSync[DriveFile]):
             async for step in self._sync_individual_files(failed):
                 yield step
         for home in list(self.page_tokens):
+            trail = PageTrail("Google Drive", CursorExpiredError)
             while True:
                 page = await self.client.changes(home, self.page_tokens[home])
                 if page.changes:
                     async for step in self._apply_changes(home, {change.id: change for change in page.changes}):
                         yield step
                 self.page_tokens[home] = page.next_page_token
+                if not page.is_last:
+                    trail.follow(page.next_page_token)
                 yield self._checkpoint()
                 if page.is_last:
                     break

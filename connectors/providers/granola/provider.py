@@ -14,7 +14,8 @@ from urllib.parse import quote
 import httpx2
 
 from connectors.client.concurrent_map import map_concurrently
-from connectors.client.http_client import json_object, json_or_raise, origin
+from connectors.client.http_client import origin
+from connectors.client.json_answers import PageTrail, json_object, json_or_raise, json_page
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import AuthExpiredError, ItemError, PlanRequiredError
 from connectors.provider_interface import (
@@ -199,14 +200,16 @@ class _GranolaSync:
         """Fetch a transcript page by page: those too large for one answer are refused with 413."""
         found: list[dict[str, Any]] = []
         place: dict[str, Any] = {}
+        trail = PageTrail("Granola")
         while True:
             asked = {"page_size": _TRANSCRIPT_PAGE_SIZE, **place}
             answer = await _request(self._api_url, self._connection, f"{path}/transcript", asked)
-            body = json_or_raise(item_response(answer, "Granola"))
-            found += body.get("transcript") or ()
-            if not body.get("hasMore") or not body.get("cursor"):
+            utterances, page = json_page(item_response(answer, "Granola"), "transcript")
+            found += utterances
+            cursor = _next_cursor(page, trail)
+            if cursor is None:
                 return found
-            place = {"cursor": body["cursor"]}
+            place = {"cursor": cursor}
 
     def _is_selected(self, note: Mapping[str, Any]) -> bool:
         """Return whether a note is directly in a selected folder; notes in subfolders are listed with them."""
@@ -231,12 +234,19 @@ async def _list_pages(
     api: str, connection: Connection, name: str, filters: Mapping[str, str]
 ) -> AsyncIterator[list[dict[str, Any]]]:
     place: dict[str, str] = {}
+    trail = PageTrail("Granola")
     while True:
-        body = json_or_raise(await _request(api, connection, name, {"page_size": _PAGE_SIZE, **filters, **place}))
-        yield body.get(name) or []
-        if not body.get("hasMore") or not body.get("cursor"):
+        answer = await _request(api, connection, name, {"page_size": _PAGE_SIZE, **filters, **place})
+        listed, page = json_page(answer, name)
+        yield listed
+        cursor = _next_cursor(page, trail)
+        if cursor is None:
             return
-        place = {"cursor": body["cursor"]}
+        place = {"cursor": cursor}
+
+
+def _next_cursor(page: Mapping[str, Any], trail: PageTrail) -> str | None:
+    return trail.follow(page.get("cursor") or None) if page.get("hasMore") else None
 
 
 def _note_version(note: Mapping[str, Any]) -> str:

@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 import httpx2
 
-from connectors.client.http_client import HttpClient, json_object, json_or_raise
+from connectors.client.http_client import HttpClient, answered_at
+from connectors.client.json_answers import PageTrail, json_object, json_page
 from connectors.errors import ItemError
 from connectors.providers.common.item_fetcher import item_response
 from connectors.providers.notion.content import block_markdown
@@ -63,11 +63,12 @@ class NotionClient:
         """Fetch all pages of a list; ItemError if Notion refuses it."""
         found: list[dict[str, Any]] = []
         cursor: str | None = None
+        trail = PageTrail("Notion")
         while True:
             url = path if cursor is None else f"{path}{'&' if '?' in path else '?'}start_cursor={cursor}"
-            page = json_or_raise(item_response(await self.get_response(url), "Notion"))
-            found += page.get("results") or []
-            cursor = page.get("next_cursor") if page.get("has_more") else None
+            results, page = json_page(item_response(await self.get_response(url), "Notion"), "results")
+            found += results
+            cursor = trail.follow(page.get("next_cursor") if page.get("has_more") else None)
             if cursor is None:
                 return found
 
@@ -81,21 +82,21 @@ class NotionClient:
         )
         if answer.status_code >= 400 and path.startswith("data_sources/"):
             item_response(answer, "Notion")
-        found = json_or_raise(answer)
-        date = answer.headers.get("date")
+        results, found = json_page(answer, "results")
         return ResultPage(
-            [entry for entry in found.get("results") or () if isinstance(entry, dict) and entry.get("id")],
+            [entry for entry in results if entry.get("id")],
             found.get("next_cursor"),
-            parsedate_to_datetime(date) if date else None,
+            answered_at(answer),
             (found.get("request_status") or {}).get("type") == "incomplete",
         )
 
     async def query_all(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[ResultPage]:
         following: str | None = None
+        trail = PageTrail("Notion")
         while True:
             page = await self.query_page(path, {**body, "start_cursor": following} if following else body)
             yield page
-            following = page.next_cursor
+            following = trail.follow(page.next_cursor)
             if following is None:
                 return
 

@@ -19,6 +19,9 @@ _MARKUP: Final = re.compile(r"[\\`<]")
 _ATTRIBUTE: Final = re.compile(r'([\w-]+)="([^"]*)"')
 _LIST_ITEM: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 _BLOCK_ATTRIBUTES: Final = re.compile(r'\{(?:(?:color|toggle|icon|underline)="[^"{}]*" ?)+\}')
+_DIV: Final = re.compile(r":{3,}\s+[a-z][\w-]*(?:\s+\{[^{}]*\})?\s*")
+_DIV_END: Final = re.compile(r":{3,}\s*")
+"""Lines around a callout in the other form of this Markdown (Pandoc's fenced divisions)."""
 _LINK_TARGET: Final = re.compile(r"\]\((https?://[^()\s]*)\)")
 _NEEDLESS_ESCAPES: Final = frozenset("${}^|")
 """Characters that Notion escapes, and that mean nothing in plain Markdown."""
@@ -158,6 +161,7 @@ def _without_foreign_indentation(text: str) -> Iterator[tuple[bool, str]]:
     """Yield (is code, line), indented below list items only: elsewhere indented text would be code in Markdown."""
     above: list[_Line] = []
     fence: str | None = None
+    divisions = 0
     for line in text.split("\n"):
         body = line.lstrip("\t")
         depth = len(line) - len(body)
@@ -166,7 +170,9 @@ def _without_foreign_indentation(text: str) -> Iterator[tuple[bool, str]]:
             closes = body.startswith(fence) and not body.strip().strip("`")
             fence = None if closes else fence
             continue
-        if not body.strip():
+        opens, ends = _DIV.fullmatch(body) is not None, divisions > 0 and _DIV_END.fullmatch(body) is not None
+        divisions += opens - ends
+        if opens or ends or not body.strip():
             yield False, "\n"
             continue
         while above and above[-1].depth >= depth:

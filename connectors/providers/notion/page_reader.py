@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from connectors.client.http_client import HttpClient
+from connectors.client.json_answers import json_page
 from connectors.errors import ItemError
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
 from connectors.providers.notion import content
@@ -154,9 +155,9 @@ class PageReader:
         if answer.status_code in {400, 403, 404}:
             self._comments_readable = answer.status_code != 403
             return []
-        found = item_response(answer, "Notion").json()
+        results, found = json_page(item_response(answer, "Notion"), "results")
         if not found.get("has_more"):
-            return list(found.get("results") or ())
+            return results
         return await self._client.list_all(f"comments?block_id={page}&page_size=100")
 
     async def _names_of_users(self, ids: Iterable[str]) -> Mapping[str, str]:

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from connectors.client.http_client import json_or_raise, origin
+from connectors.client.http_client import origin
+from connectors.client.json_answers import json_object
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import WebhookVerificationError
 from connectors.provider_interface import (
@@ -73,7 +74,7 @@ class Notion(Provider):
     async def fetch_account(self, connection: Connection) -> ConnectorAccount:
         """Return the workspace, which identifies the account in webhooks."""
         answer = await self._client(connection).get_response("users/me")
-        bot = json_or_raise(answer)["bot"]
+        bot = json_object(answer, "bot")["bot"]
         return ConnectorAccount(name=bot.get("workspace_name") or "Notion", webhook_id=bot["workspace_id"])
 
     async def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:

@@ -11,7 +11,8 @@ from typing import Any
 import httpx2
 
 from connectors import errors
-from connectors.client.http_client import HttpClient, json_object, json_or_raise, origin
+from connectors.client.http_client import HttpClient, origin
+from connectors.client.json_answers import json_object, json_or_raise, json_page
 from connectors.provider_interface import OAuthConfig
 from connectors.providers.common.file_metadata import FileOrFolder
 from connectors.providers.common.item_fetcher import item_response
@@ -240,9 +241,9 @@ def error_code(response: httpx2.Response) -> str:
 
 
 def _parse_page(response: httpx2.Response) -> ItemPage:
-    answer = json_object(response)
+    listed, answer = json_page(response, "value")
     # An item may occur more than once; its last occurrence is current.
-    latest = {each["id"]: DriveItem.from_json(each) for each in answer.get("value") or () if each.get("id")}
+    latest = {each["id"]: DriveItem.from_json(each) for each in listed if each.get("id")}
     return ItemPage(tuple(latest.values()), answer.get("@odata.nextLink"), answer.get("@odata.deltaLink"))
 
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from connectors.client.json_answers import PageTrail
 from connectors.providers.common.folder_sync import MISSING_FOLDER_MESSAGE
 from connectors.providers.common.item_fetcher import ItemFetcher
 from connectors.providers.onedrive.client import DriveItem, GraphClient, ItemPage
@@ -60,6 +61,7 @@ class SharedFolders:
         while waiting:
             folder, folder_path = waiting.pop()
             link: str | None = None
+            trail = PageTrail("OneDrive")
             while True:
                 page = await self._fetcher.fetch(
                     folder, folder_path, partial(self._client.children, folder, page_link=link)
@@ -73,7 +75,7 @@ class SharedFolders:
                 inner = [(f"{drive}:{each.id}", f"{folder_path}/{each.name}") for each in page.items if each.is_folder]
                 waiting += [each for each in inner if each[0] not in seen]
                 seen |= {id_ for id_, _ in inner}
-                link = page.next_link
+                link = trail.follow(page.next_link)
                 if link is None:
                     break
 

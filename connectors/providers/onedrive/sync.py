@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from connectors.errors import ConnectorError, CursorExpiredError
+from connectors.client.json_answers import PageTrail
+from connectors.errors import CursorExpiredError, ProviderUnavailableError
 from connectors.providers.common.file_metadata import file_metadata, unsupported_reason, version_hash
 from connectors.providers.common.folder_sync import MISSING_FOLDER_MESSAGE, FolderTreeSync
 from connectors.providers.common.folder_tree import Folder, Shortcut
@@ -109,15 +110,18 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
                 yield step
 
     async def _sync_pages(self, link: str | None, *, resuming: bool, full_sync: bool) -> AsyncIterator[SyncMessage]:
+        trail = PageTrail("OneDrive", CursorExpiredError)
         while True:
             page = await self.client.delta_page(link)
             if page.items or resuming:
                 async for step in self._apply_page(page, full_sync=full_sync):
                     yield step
             resuming = True
-            link = page.next_link or page.delta_link
+            link = trail.follow(page.next_link) or page.delta_link
             if link is None:
-                raise ConnectorError("OneDrive sent a page of changes without a link to the next one.")
+                raise ProviderUnavailableError(
+                    "OneDrive sent a page of changes without a link to the next one. The next run tries again."
+                )
             if page.next_link is None:
                 self.delta_link = link
                 break
@@ -258,6 +262,7 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
         while waiting:
             folder = waiting.pop()
             link: str | None = None
+            trail = PageTrail("OneDrive")
             while True:
                 page = await self.fetcher.fetch(
                     folder, self.tree.path(folder), partial(self.client.children, folder, page_link=link)
@@ -276,7 +281,7 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
                 ]
                 async for step in self.sync_files(files):
                     yield step
-                link = page.next_link
+                link = trail.follow(page.next_link)
                 if link is None:
                     break
 

@@ -5,7 +5,7 @@ lists all objects, reads the changed ones, and removes those that a complete lis
 trigger a run.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from email.errors import HeaderParseError
@@ -20,6 +20,7 @@ from lxml import etree
 
 from connectors import errors
 from connectors.client.concurrent_map import map_concurrently
+from connectors.client.json_answers import PageTrail
 from connectors.client.request_throttle import RateLimit
 from connectors.provider_interface import ChangeHint, Connection, Provider, VerifiedDelivery, WebhookDelivery
 from connectors.providers.common.file_metadata import unsupported_reason
@@ -35,7 +36,6 @@ _CONCURRENCY: Final = 16
 _USER_METADATA_PREFIX: Final = "x-amz-meta-"
 _MAX_USER_METADATA_CHARACTERS: Final = 2048
 """S3's limit of user metadata."""
-_ARCHIVE_STORAGE_CLASSES: Final = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 _MAX_LISTING_BYTES: Final = 16 * 1024 * 1024
 _CUSTOMER_KEY_MESSAGE: Final = (
     "The object is encrypted with a key of yours (SSE-C), which is not given to this service. "
@@ -66,7 +66,6 @@ class S3Object:
     etag: str
     size: int
     last_modified: datetime
-    storage_class: str
 
     @property
     def version(self) -> str:
@@ -149,12 +148,14 @@ class BucketClient:
         if self._prefix:
             asked["prefix"] = self._prefix
         place = {"start-after": start_after} if start_after else {}
+        trail = PageTrail("The storage")
         while True:
             listing = parse_listing(await self._list({**asked, **place}))
             yield listing
-            if listing.continuation_token is None:
+            token = trail.follow(listing.continuation_token)
+            if token is None:
                 return
-            place = {"continuation-token": listing.continuation_token}
+            place = {"continuation-token": token}
 
     async def _settle_prefix(self) -> None:
         """Leave out slashes in front of the prefix, as in a path, unless keys begin with them."""
@@ -168,10 +169,6 @@ class BucketClient:
 
     async def _read_object(self, stored: S3Object) -> SourceItem | RemovedItem:
         name = PurePosixPath(stored.key).name
-        if stored.storage_class in _ARCHIVE_STORAGE_CLASSES:
-            raise errors.ItemError(
-                f"The object is archived ({stored.storage_class}). Restore it first.", code="archived"
-            )
         if "." in name or not stored.size:
             _refuse_unsupported(name, None, stored.size)
         answer = await self._signed_get(stored.key, {}, max_bytes=MAX_FILE_BYTES)
@@ -292,20 +289,32 @@ def parse_listing(xml: bytes) -> ObjectPage:
     root = _parse_xml(xml)
     if root is None or etree.QName(root).localname != "ListBucketResult":
         raise errors.ProviderUnavailableError("The storage sent no valid listing. The next run tries again.")
-    objects = [_parse_object(entry) for entry in root.iterfind("{*}Contents")]
-    return ObjectPage(objects, root.findtext("{*}NextContinuationToken") or None)
+    try:
+        # XML can't represent all keys, so we ask for encoded ones; a storage that gives them says so.
+        decode = unquote_plus if root.findtext("{*}EncodingType") == "url" else str
+        objects = [_parse_object(entry, decode) for entry in root.iterfind("{*}Contents")]
+    except ValueError as error:
+        message = "The storage lists an object without its key, size or time. The next run tries again."
+        raise errors.ProviderUnavailableError(message) from error
+    token = root.findtext("{*}NextContinuationToken") or None
+    if token is None and (root.findtext("{*}IsTruncated") or "").strip().lower() == "true":
+        raise errors.ProviderUnavailableError(
+            "The storage cut its listing short and does not say how it goes on. It has to support ListObjectsV2."
+        )
+    return ObjectPage(objects, token)
 
 
-def _parse_object(entry: etree._Element) -> S3Object:
+def _parse_object(entry: etree._Element, decode: Callable[[str], str]) -> S3Object:
     def text(name: str) -> str:
         return str(entry.findtext(f"{{*}}{name}") or "")
 
+    if not text("Key"):
+        raise ValueError("an object without a key")
     return S3Object(
-        key=unquote_plus(text("Key")),  # encoded, as XML can't represent all keys
+        key=decode(text("Key")),
         etag=text("ETag").strip('"'),
         size=int(text("Size") or 0),
         last_modified=datetime.fromisoformat(text("LastModified")),
-        storage_class=text("StorageClass"),
     )
 
 

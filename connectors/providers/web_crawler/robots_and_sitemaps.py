@@ -3,6 +3,7 @@
 import asyncio
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -48,7 +49,9 @@ async def fetch_robots_rules(http: HttpClient, start: str) -> RobotsRules:
     address = urljoin(start, "/robots.txt")
     try:
         response = await http.get(address, max_bytes=_MAX_ROBOTS_BYTES * 4)
-        text = "" if response.status_code >= 400 else response.text[:_MAX_ROBOTS_BYTES]
+        marked = response.content.startswith(BOM_UTF8)  # a mark would hide the first rule
+        told = response.content.decode("utf-8-sig", errors="replace") if marked else response.text
+        text = "" if response.status_code >= 400 else told[:_MAX_ROBOTS_BYTES]
     except ProviderUnavailableError as error:
         raise ProviderUnavailableError(
             f"{address} could not be fetched, so no page of the site may be read: {error}"
@@ -148,9 +151,9 @@ def is_in_the_past(last_modified: str, now: datetime) -> bool:
     """Return whether a sitemap's time has passed; a date counts as passed only when its day is over."""
     try:
         at = datetime.fromisoformat(last_modified)
-    except ValueError:
+        end = at + timedelta(days=1) if len(last_modified) == len("2026-03-01") else at
+    except (ValueError, OverflowError):
         return False
-    end = at + timedelta(days=1) if len(last_modified) == len("2026-03-01") else at
     return (end if end.tzinfo else end.replace(tzinfo=UTC)) <= now
 
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -317,7 +316,7 @@ class CrawlSync:
 
     async def _handle_content(self, outcome: FetchOutcome, response: httpx2.Response, steps: list[SyncMessage]) -> None:
         """Add what a page leads to, up to an error in its content."""
-        media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        media = _media_type(response)
         if media not in _HTML_TYPES:
             steps += await self._handle_file(outcome.final_url, response, media)
             return
@@ -482,11 +481,15 @@ def _textless_failure(id_: str, page: PageContent) -> FailedItem:
     return FailedItem(id_, "No text was found in the page.", page.title, "empty")
 
 
+def _media_type(response: httpx2.Response) -> str:
+    """Return the type that a response names; without one it is what it looks like (RFC 9110, 8.3)."""
+    named: str = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return named or ("text/html" if response.content.lstrip().startswith(b"<") else "text/plain")
+
+
 def _response_metadata(url: str, response: httpx2.Response) -> Metadata:
     parts = urlsplit(url)
-    media = response.headers.get("content-type", "").partition(";")[0]
-    values: dict[str, Any] = {"type": "webpage", "mimeType": media, "site": parts.netloc, "path": parts.path}
-    return values
+    return {"type": "webpage", "mimeType": _media_type(response), "site": parts.netloc, "path": parts.path}
 
 
 def start_url_of(config: Mapping[str, str | float | bool], secrets: Mapping[str, str]) -> str:

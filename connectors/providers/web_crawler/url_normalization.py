@@ -16,6 +16,7 @@ _TRACKING_PARAMETER = re.compile(
     re.IGNORECASE,
 )
 _SESSION_PATH_SUFFIX = re.compile(r";jsessionid=[^/?#]*", re.IGNORECASE)
+_BEFORE_QUERY = re.compile(r"\A[^?#]+")
 _PATH_CHARACTERS = "/:@!$&'()*+,;=~-._"
 _QUERY_CHARACTERS = f"{_PATH_CHARACTERS}?"
 _UNRESERVED_CHARACTERS = frozenset(f"{ascii_letters}{digits}-._~")
@@ -33,7 +34,7 @@ _NON_PAGE_EXTENSIONS = frozenset(
 def normalize_url(url: str, base_url: str | None = None) -> str | None:
     """Normalize a URL, without fragment and tracking parameters; None if it is not an HTTP URL."""
     try:
-        parts = urlsplit(urljoin(base_url, url.strip()) if base_url else url.strip())
+        parts = urlsplit(urljoin(base_url, _with_slashes(url.strip())) if base_url else url.strip())
         port = parts.port
     except ValueError:
         return None
@@ -46,6 +47,11 @@ def normalize_url(url: str, base_url: str | None = None) -> str | None:
     kept = [each for each in parts.query.split("&") if not _TRACKING_PARAMETER.fullmatch(each.partition("=")[0])]
     query = _normalize_escapes("&".join(kept), safe=_QUERY_CHARACTERS)
     return urlunsplit((parts.scheme.lower(), host, _normalize_path(parts.path), query, ""))
+
+
+def _with_slashes(link: str) -> str:
+    """Read backslashes before the query as slashes, as browsers do."""
+    return _BEFORE_QUERY.sub(lambda found: found[0].replace("\\", "/"), link, count=1)
 
 
 def site_of(url: str) -> str:

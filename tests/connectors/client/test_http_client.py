@@ -6,7 +6,8 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from connectors.client.http_client import MAX_ATTEMPTS, HttpClient, HttpClients, json_or_raise
+from connectors.client.http_client import MAX_ATTEMPTS, HttpClient, HttpClients
+from connectors.client.json_answers import json_or_raise
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import (
     AuthExpiredError,
@@ -114,6 +115,43 @@ async def test_what_asks_for_too_long_a_pause_ends_the_run() -> None:
     assert caught.value.retry_after == timedelta(hours=1)
     with pytest.raises(ProviderUnavailableError):
         await HttpHarness(_respond_always(503, **{"Retry-After": "3600"})).http.get(OWN)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("asked", ["9" * 400, "99999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
+async def test_a_pause_of_years_is_one_of_a_day(asked: str) -> None:
+    with pytest.raises(RateLimitedError) as caught:
+        await HttpHarness(_respond_always(429, **{"Retry-After": asked})).http.get(OWN)
+    assert caught.value.retry_after == timedelta(days=1)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("asked", "waits"), [("1.5", 1.5), ("0", 0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("Wed, 21 Oct 2015 07:28:00", 0)]
+)
+async def test_a_pause_is_a_number_of_seconds_or_a_date(asked: str, waits: float) -> None:
+    answer = httpx2.Response(429, headers={"Retry-After": asked})
+    world = HttpHarness(_respond_in_turn(answer, httpx2.Response(200)))
+    assert (await world.http.get(OWN)).status_code == 200
+    assert max(world.slept, default=0) == pytest.approx(waits, abs=0.1)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("asked", ["soon", "-5", "nan", "\xb2", "1e9", ""])
+async def test_a_pause_that_nobody_understands_is_an_own_one(asked: str) -> None:
+    answer = httpx2.Response(429, headers=[(b"Retry-After", asked.encode("latin-1"))])
+    world = HttpHarness(_respond_in_turn(answer, httpx2.Response(200)))
+    assert (await world.http.get(OWN)).status_code == 200
+    assert 0.5 <= max(world.slept) <= 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
+async def test_a_header_outside_of_ascii_arrives_as_it_was_sent(encoding: str) -> None:
+    named = 'inline; filename="Übersicht.html"'
+    answer = httpx2.Response(200, headers=[(b"Content-Disposition", named.encode(encoding))], content=b"text")
+    got = await HttpHarness(lambda _: answer).http.get(OWN)
+    assert (got.content, got.headers["content-disposition"]) == (b"text", named)
 
 
 @pytest.mark.anyio

@@ -505,7 +505,7 @@ async def test_a_providers_surprise_ends_its_run_and_tells_no_secret(
 @pytest.mark.anyio
 async def test_cursors_that_never_hold_end_the_run(states: ConnectorStateStore) -> None:
     report = await SyncHarness(states, FixedScriptProvider(CursorExpiredError())).run()
-    assert (report.status, report.error_code) == ("failed", "internal")
+    assert (report.status, report.error_code) == ("failed", "provider_unavailable")
 
 
 def test_ids_of_documents_are_the_providers_or_their_hash() -> None:

@@ -220,7 +220,10 @@ def s3_source(seed: int) -> HostileSource:
                 "<LastModified>2026-03-01T00:00:00Z</LastModified></Contents>"
                 for key in sorted(keys)
             )
-            answer = Response(f"<ListBucketResult>{listed}</ListBucketResult>", media_type="application/xml")
+            answer = Response(
+                f"<ListBucketResult><EncodingType>url</EncodingType>{listed}</ListBucketResult>",
+                media_type="application/xml",
+            )
         else:
             answer = Response(f"Text of {request.url.path}", media_type="text/plain")
         await answer(scope, receive, send)

@@ -222,7 +222,10 @@ class GmailDouble(GoogleDouble):
         messages = [self.messages[each] for each in self.threads.get(id_, ()) if each in self.messages]
         if not messages:
             return error_response(404, "notFound", "Requested entity was not found.")
-        shown = [each | {"payload": self._with_attachment_ids(each["id"], each["payload"])} for each in messages]
+        shown = [
+            _without_empty_labels(each | {"payload": self._with_attachment_ids(each["id"], each["payload"])})
+            for each in messages
+        ]
         return DoubleResponse(200, {"id": id_, "historyId": str(self.thread_history_ids[id_]), "messages": shown})
 
     def _with_attachment_ids(self, message: str, part: Message) -> Message:
@@ -252,7 +255,7 @@ class GmailDouble(GoogleDouble):
 
     def _record(self, id_: str, kind: str, **more: Any) -> None:
         number = next(self._numbers)
-        message = {key: self.messages[id_][key] for key in ("id", "threadId", "labelIds")}
+        message = _without_empty_labels({key: self.messages[id_][key] for key in ("id", "threadId", "labelIds")})
         event = {kind: [{"message": message} | more]}
         self.history.append({"id": str(number), "messages": [{"id": id_, "threadId": message["threadId"]}]} | event)
         self.thread_history_ids[message["threadId"]] = number
@@ -265,6 +268,11 @@ class GmailDouble(GoogleDouble):
     def _file(self, message: str, id_: str, each: AttachedFile) -> Message:
         self.files[(message, id_)] = each.content
         return _part(id_, each.media, filename=each.name, body={"size": len(each.content)})
+
+
+def _without_empty_labels(message: Message) -> Message:
+    """A mail without labels has no field for them, as Google leaves empty lists out."""
+    return message if message["labelIds"] else {key: value for key, value in message.items() if key != "labelIds"}
 
 
 def _part(id_: str, media: str, **more: Any) -> Message:

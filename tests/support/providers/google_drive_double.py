@@ -55,6 +55,8 @@ class GoogleDriveDouble(GoogleDouble):
         self.channels: dict[str, Channel] = {}
         self.pages: dict[str, list[File]] = {}
         self.operations: dict[str, tuple[str, str]] = {}
+        self.is_search_incomplete = False
+        """Listings of files leave out the oldest, and say that not everything was searched."""
         self._numbers = count(1)
         self.root = self.put("My Drive", None, FOLDER)
 
@@ -294,10 +296,15 @@ class GoogleDriveDouble(GoogleDouble):
         return self._page(found, query)
 
     def _page(self, found: list[File], query: dict[str, str]) -> DoubleResponse:
+        found = found[:-1] if self.is_search_incomplete else found
         size = int(query.get("pageSize", "100"))
         if not 1 <= size <= 1000:
             raise DescriptionViolationError("files.list gives 1 to 1000 files a page")
-        body: dict[str, Any] = {"kind": "drive#fileList", "incompleteSearch": False, "files": found[:size]}
+        body: dict[str, Any] = {
+            "kind": "drive#fileList",
+            "incompleteSearch": self.is_search_incomplete,
+            "files": found[:size],
+        }
         if found[size:]:
             token = f"page{next(self._numbers)}"
             self.pages[token] = found[size:]

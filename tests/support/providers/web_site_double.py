@@ -35,6 +35,7 @@ class SitePage:
 
     body: bytes
     media: str = "text/html; charset=utf-8"
+    """Type of the body; "": the answer does not tell it."""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     sends_etag: bool = True
@@ -114,7 +115,7 @@ class WebSiteDouble:
             headers["etag"] = page.etag
             if request.headers.get("if-none-match") == page.etag:
                 return Response(b"", 304, headers)
-        return Response(page.body, page.status, headers, page.media)
+        return Response(page.body, page.status, headers, page.media or None)
 
     def _check_request(self, request: Request, path: str) -> None:
         if request.headers["host"].partition(":")[0] not in {

@@ -1,6 +1,7 @@
 """GitHub: files by Git's hashes, issues by their times, and its traps."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import ClassVar
 
@@ -331,6 +332,16 @@ async def test_it_waits_as_long_as_github_asks(
     await bench.run()
     assert bench.items
     assert max(bench.virtual_sleep.requested_seconds) == pytest.approx(slept, abs=1)
+
+
+@pytest.mark.parametrize("reset", ["soon", "9" * 30, "-1e9", "253402300800"])
+async def test_a_time_of_reset_that_is_none_is_a_minute(
+    bench: ProviderHarness, github: GitHubDouble, reset: str
+) -> None:
+    answer = github.rate_limited_response(reset=0)
+    github.fail(replace(answer, headers=answer.headers | {"x-ratelimit-reset": reset}), "git/get-tree")
+    await bench.run()
+    assert max(bench.virtual_sleep.requested_seconds) == pytest.approx(60, abs=1)
 
 
 async def test_a_used_up_budget_ends_the_run_with_the_time_to_try_again(

@@ -25,6 +25,7 @@ from tests.support.connectors.in_memory_sync import (
 from tests.support.fakes import FixedClock
 from tests.support.providers.gmail_double import AUDIENCE, PUSHER, TOPIC, AttachedFile, GmailDouble
 from tests.support.providers.google_double import error_response
+from tests.support.providers.provider_double import DoubleResponse
 
 pytestmark = pytest.mark.anyio
 
@@ -128,6 +129,23 @@ async def test_a_draft_that_is_written_costs_nothing_and_is_no_document(world: W
     world.mail.deliver("unfinished", labels=["DRAFT"])
     assert await world.sync() == ["history.list"]
     assert not world.mirror.items
+
+
+async def test_mail_that_a_filter_archives_as_read_has_no_labels_and_arrives(world: World) -> None:
+    await world.sync()
+    thread, _ = world.mail.deliver("Newsletter", "The lamp is lit.", labels=[])
+    assert await world.sync() == ["history.list", "threads.get", "labels.list"]
+    assert "lamp" in (world.mirror.items[thread].text or "")
+
+
+async def test_a_page_of_the_history_without_relevant_records_leads_to_the_next(world: World) -> None:
+    thread, _ = world.mail.deliver("a")
+    await world.sync()
+    world.mail.deliver("Re: a", "two", thread=thread)
+    empty = DoubleResponse(200, {"historyId": "9999", "nextPageToken": "0"})
+    world.mail.fail(empty, "users.history.list")
+    await world.sync()
+    assert "two" in (world.mirror.items[thread].text or "")
 
 
 async def test_mail_in_the_bin_goes_though_it_is_not_deleted_and_comes_back(world: World) -> None:

@@ -446,6 +446,16 @@ async def test_a_killed_run_over_changes_continues(world: GoogleDriveHarness) ->
     assert world.in_memory_sync.items.keys() == ids
 
 
+async def test_a_listing_that_drive_calls_incomplete_removes_nothing(world: GoogleDriveHarness) -> None:
+    ids = {world.put("a.txt"), world.put("b.txt")}
+    await world.sync()
+    world.drive.is_search_incomplete = True
+    new = world.put("c.txt")
+    world.in_memory_sync.cursor, world.in_memory_sync.full_sync = None, True
+    await world.sync()
+    assert world.in_memory_sync.items.keys() == ids | {new}
+
+
 async def test_a_page_of_a_listing_that_expired_begins_the_listing_anew(world: GoogleDriveHarness) -> None:
     ids = {world.put(f"{number}") for number in range(1200)}
     world.in_memory_sync.kill_after_messages = 2100

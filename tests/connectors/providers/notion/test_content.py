@@ -18,6 +18,11 @@ from connectors.providers.notion.enhanced_markdown import Names, dashed_id, inse
         ('# Title {color="blue"}\nText', "# Title\nText\n"),
         ("<empty-block/>\n<table_of_contents/>\nText", "Text\n"),
         ('<callout icon="💡" color="gray_bg">\n\tMind this.\n</callout>', "Mind this.\n"),
+        (
+            '::: callout {icon="💡" color="blue_bg"}\nMind this.\n\tAnd that.\n:::\nAfter',
+            "Mind this.\nAnd that.\n\nAfter\n",
+        ),
+        ("Above\n:::\n```\n::: callout\n:::\n```", "Above\n:::\n```\n::: callout\n:::\n```\n"),
         ("<details>\n<summary>More</summary>\n\tInside\n</details>", "More\nInside\n"),
         ('<mention-user url="user://1">Ada</mention-user> said', "Ada said\n"),
         ('on <mention-date start="2026-01-02" end="2026-01-04"/>', "on 2026-01-02 to 2026-01-04\n"),

@@ -245,28 +245,54 @@ async def test_the_mark_of_a_folder_is_no_document(world: S3Harness) -> None:
     assert not world.in_memory_sync.failures
 
 
-def test_an_archived_object_and_a_part_of_a_listing_are_read_from_xml() -> None:
-    xml = (
-        b'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><NextContinuationToken>t'
-        b"</NextContinuationToken><Contents><Key>a+b%2Fc.md</Key><ETag>&quot;0c-12&quot;</ETag><Size>3</Size>"
-        b"<LastModified>2026-03-01T12:00:00.000Z</LastModified><StorageClass>GLACIER</StorageClass></Contents>"
-        b"</ListBucketResult>"
+def _listing(key: str, *more: str) -> bytes:
+    entry = (
+        f"<Contents><Key>{key}</Key><ETag>&quot;0c-12&quot;</ETag><Size>3</Size>"
+        "<LastModified>2026-03-01T12:00:00.000Z</LastModified><StorageClass>GLACIER</StorageClass></Contents>"
     )
-    listing = parse_listing(xml)
+    return (
+        f'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{"".join(more)}{entry}</ListBucketResult>'
+    ).encode()
+
+
+ENCODED = "<EncodingType>url</EncodingType>"
+
+
+def test_a_part_of_a_listing_is_read_from_xml() -> None:
+    token = "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>"
+    listing = parse_listing(_listing("a+b%2Fc.md", ENCODED, token))
     assert listing.continuation_token == "t"
-    assert [(stored.key, stored.etag, stored.storage_class) for stored in listing.objects] == [
-        ("a b/c.md", "0c-12", "GLACIER")
-    ]
+    assert [(stored.key, stored.etag) for stored in listing.objects] == [("a b/c.md", "0c-12")]
 
 
-async def test_an_archived_object_is_told_and_not_asked_for(world: S3Harness) -> None:
+def test_keys_are_as_they_are_where_the_storage_did_not_encode_them() -> None:
+    assert parse_listing(_listing("a+b%2Fc.md")).objects[0].key == "a+b%2Fc.md"
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        _listing("a.md", "<IsTruncated>true</IsTruncated><NextMarker>a.md</NextMarker>"),
+        _listing("a.md").replace(b"2026-03-01T12:00:00.000Z", b""),
+        _listing("a.md").replace(b"<Size>3", b"<Size>three"),
+        _listing(""),
+    ],
+    ids=["ends early", "no time", "no size", "no key"],
+)
+def test_a_listing_that_can_not_be_complete_is_none(listing: bytes) -> None:
+    with pytest.raises(ProviderUnavailableError):
+        parse_listing(listing)
+
+
+async def test_an_archived_object_is_told_and_arrives_once_it_is_restored(world: S3Harness) -> None:
+    """A restored copy changes neither the object's ETag, nor its time, nor its storage class."""
     await world.objects.put("a.md", "x")
-    bucket = BucketClient(world.connection())
-    listed = [stored async for listing in bucket.list_objects("") for stored in listing.objects]
-    world.fault_proxy.drain_operations()
-    failure = await bucket.fetch_item(replace(listed[0], storage_class="DEEP_ARCHIVE"))
-    assert getattr(failure, "code", None) == "archived"
-    assert not world.fault_proxy.drain_operations()
+    world.fault_proxy.refusals.append(error_response(403, "InvalidObjectState", operation="GetObject"))
+    await world.run()
+    failure = world.in_memory_sync.failures[world.id("a.md")]
+    assert (failure.code, failure.retryable) == ("archived", True)
+    await world.run()
+    assert world.keys() == {"a.md"}
 
 
 def test_xml_from_a_customers_server_expands_nothing() -> None:

@@ -128,6 +128,28 @@ async def test_robots_are_obeyed_also_in_the_middle_of_a_name_and_by_the_longest
 
 
 @crawling
+async def test_robots_that_begin_with_a_byte_order_mark_are_obeyed(world: WebCrawlerHarness) -> None:
+    world.site.page("/", "Welcome.", "/a", "/b")
+    world.site.page("/a", "A page.")
+    world.site.page("/b", "Another page.")
+    world.site.robots("\ufeffUser-agent: *\r\nDisallow: /b\r\n", "/b")
+    await world.sync()
+    assert world.paths() == {"/", "/a"}
+
+
+@crawling
+@pytest.mark.parametrize(
+    "body", [b"<!doctype html><title>A</title><p>The lamp is lit at dusk.", b"The lamp is lit at dusk."]
+)
+async def test_an_answer_without_a_type_is_what_it_looks_like(world: WebCrawlerHarness, body: bytes) -> None:
+    world.site.page("/", "Welcome.", "/a")
+    world.site.pages["/a"] = SitePage(body, media="")
+    await world.sync()
+    item = world.in_memory_sync.items[f"{world.start}a"]
+    assert "The lamp is lit" in (item.text or (item.file.data.decode() if item.file else ""))
+
+
+@crawling
 async def test_rules_for_us_by_name_come_first_and_the_delay_is_kept(world: WebCrawlerHarness) -> None:
     world.site.page("/", "Welcome.", "/a", "/b")
     world.site.page("/a", "A page.")
@@ -265,6 +287,7 @@ async def test_a_light_crawl_that_was_killed_begins_again(
         ("2026-03", False),
         ("", False),
         ("soon", False),
+        ("9999-12-31", False),
     ],
 )
 def test_a_time_of_change_counts_once_it_is_over(changed: str, *, over: bool) -> None:
@@ -590,6 +613,7 @@ def test_an_address_is_written_in_one_way() -> None:
         "https://e.test/a%2Fb/.well-known/x;v=1?q=a+b&flag&r=%2F"
     )
     assert normalize_url("https://e.test/100%?a=50%&gclid=1") == "https://e.test/100%25?a=50%25"
+    assert normalize_url("\\up\\x?a=\\", "https://e.test/d/") == "https://e.test/up/x?a=%5C"
     assert normalize_url("javascript:alert(1)") is None
     assert normalize_url("https://e.test:99999/") is None
 

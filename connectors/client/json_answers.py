@@ -1,0 +1,81 @@
+"""Answers of providers as JSON: objects, lists, and the pages of lists.
+
+A provider that sends something else than it describes is unavailable: nothing may be concluded from it, least of all
+that items are gone. These functions raise ProviderUnavailableError then, so that the run is tried again.
+"""
+
+from typing import Any, TypeVar
+
+import httpx2
+
+from connectors.errors import ConnectorError, ProviderUnavailableError
+
+T = TypeVar("T", str, int)
+
+
+def json_or_raise(response: httpx2.Response) -> Any:
+    """Parse a response's JSON; ConnectorError from 400 on."""
+    host = response.url.host
+    if response.status_code == httpx2.codes.FORBIDDEN:
+        raise ConnectorError(
+            f"{host} answered 403 to a request for {response.url.path}: the account or the app lacks"
+            " a permission. Grant it, or connect again.",
+            code="auth_expired",
+        )
+    if response.status_code >= 400:
+        raise ConnectorError(f"{host} answered {response.status_code} to a request for {response.url.path}.")
+    try:
+        return response.json()
+    except ValueError as error:
+        raise ProviderUnavailableError(f"{host} sent an answer that is not JSON. The next run tries again.") from error
+
+
+def json_object(response: httpx2.Response, *required: str) -> dict[str, Any]:
+    """Parse an object that has these fields."""
+    found = json_or_raise(response)
+    if not isinstance(found, dict) or any(found.get(name) is None for name in required):
+        raise _unreadable(response)
+    return found
+
+
+def json_list(response: httpx2.Response) -> list[dict[str, Any]]:
+    """Parse a list of objects."""
+    return _objects(json_or_raise(response), response)
+
+
+def json_page(response: httpx2.Response, name: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Parse the objects that an answer lists in its field `name`, and the answer, which tells of the next page."""
+    answer = json_object(response, name)
+    return _objects(answer[name], response), answer
+
+
+class PageTrail:
+    """Pages of a provider's list that were read. One that leads back to them would be read for ever."""
+
+    def __init__(self, provider: str, error: type[Exception] = ProviderUnavailableError) -> None:
+        self._provider = provider
+        self._error = error
+        self._followed: set[str | int] = set()
+
+    def follow(self, page: T | None) -> T | None:
+        """Return the cursor or link of the next page; `error` if it was followed before."""
+        if page is None:
+            return None
+        if page in self._followed:
+            raise self._error(
+                f"{self._provider} leads back to a page of a list that was read before. The next run tries again."
+            )
+        self._followed.add(page)
+        return page
+
+
+def _objects(found: Any, response: httpx2.Response) -> list[dict[str, Any]]:
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise _unreadable(response)
+    return found
+
+
+def _unreadable(response: httpx2.Response) -> ProviderUnavailableError:
+    return ProviderUnavailableError(
+        f"{response.url.host} sent something other than it describes for {response.url.path}. The next run tries again."
+    )
