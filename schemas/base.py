@@ -57,15 +57,32 @@ class PatchBody(RequestBody):
         return self
 
 
+def _allow_further_fields(schema: dict[str, Any]) -> None:
+    if schema.get("additionalProperties") is False:
+        del schema["additionalProperties"]
+
+
 class ResponseBody(BaseModel):
     """Response body, also of an object with attributes of these names (`model_validate`).
 
-    Routes exclude unset fields, so that an optional key is absent instead of null.
+    Routes exclude unset fields, so that an optional key is absent instead of null. A field that it does not have is
+    refused, so that none is lost by a wrong name; its schema allows clients to expect further ones.
     """
 
     model_config = ConfigDict(
-        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, from_attributes=True
+        extra="forbid",
+        json_schema_extra=_allow_further_fields,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        from_attributes=True,
     )
+
+
+class ClosedResponseBody(ResponseBody):
+    """Response body to which the contract allows no further field."""
+
+    model_config = ConfigDict(json_schema_extra=None)
 
 
 def without_none(**values: Any) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Literal
 
+from pydantic import ConfigDict
+
 from api.presenters.profile_markdown import render_profile
 from schemas.base import ResponseBody
 from schemas.http.extensions.api_key_bodies import ROLE_SCOPES, Role, Scope
@@ -23,7 +25,13 @@ class ToolResult(ResponseBody):
         """Return the text form, with the ids that further calls need."""
 
 
-class ResultSource(ResponseBody):
+class AnswerPart(ResponseBody):
+    """Part of an answer of the service, whose further fields are left out."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class ResultSource(AnswerPart):
     id: str
     title: str | None
     type: str
@@ -65,14 +73,14 @@ class DocumentAdded(ToolResult):
         return f"Kept in {self.namespace} as document {self.id}. In a moment it can be found."
 
 
-class MemoryMatch(ResponseBody):
+class MemoryMatch(AnswerPart):
     """Memory that is, or would be, forgotten."""
 
     id: str
     memory: str
 
 
-class ForgetFailure(ResponseBody):
+class ForgetFailure(AnswerPart):
     """Memory that can't be forgotten."""
 
     id: str
@@ -138,7 +146,7 @@ class ProfileResult(ToolResult):
         return f"{text}\n\n{LIST_NOTE}" if self.static or self.dynamic or any(self.buckets.values()) else text
 
 
-class ListedDocument(ResponseBody):
+class ListedDocument(AnswerPart):
     id: str
     title: str | None
     type: str
@@ -217,7 +225,7 @@ class NamespacePage(ToolResult):
         return "\n".join(lines)
 
 
-class CallerResult(ToolResult):
+class CallerResult(ToolResult, AnswerPart):
     """Key in use. `namespaces`: names and prefixes (`team-a:*`) that it opens; null: all."""
 
     id: str

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from schemas.base import PatchBody, RequestBody, ResponseBody
+from schemas.base import ClosedResponseBody, PatchBody, RequestBody, ResponseBody
 from schemas.events import Dreaming, TaskType
 from schemas.http import field_types as fields
 from schemas.http.v5.memory_bodies import MemoryResponse
@@ -76,18 +76,16 @@ class DeleteDocumentsBody(RequestBody):
     ids: Annotated[list[fields.DocumentId], Field(min_length=1, max_length=MAX_DOCUMENT_IDS)]
 
 
-class DocumentAccepted(ResponseBody):
+class DocumentAccepted(ClosedResponseBody):
     """The document's id and its state after the request."""
 
-    model_config = ConfigDict(extra="forbid")
     id: Annotated[str, Field(min_length=1)]
     status: fields.Status
 
 
-class BatchResult(ResponseBody):
+class BatchResult(ClosedResponseBody):
     """Outcome of a document in a batch."""
 
-    model_config = ConfigDict(extra="forbid")
     id: str
     status: Literal["unknown", "queued", "extracting", "chunking", "embedding", "indexing", "done", "failed", "error"]
     error: fields.Omittable[str] = None
@@ -95,27 +93,24 @@ class BatchResult(ResponseBody):
     url: fields.Omittable[str] = None
 
 
-class BatchResponse(ResponseBody):
+class BatchResponse(ClosedResponseBody):
     """Accepted documents first, in the order of the request, then those that failed."""
 
-    model_config = ConfigDict(extra="forbid")
     results: list[BatchResult]
     count: fields.Count
     failed: fields.Count
 
 
-class DeleteDocumentError(ResponseBody):
+class DeleteDocumentError(ClosedResponseBody):
     """A document that could not be deleted."""
 
-    model_config = ConfigDict(extra="forbid")
     id: fields.DocumentId
     error: Annotated[str, Field(min_length=1)]
 
 
-class DeleteDocumentsResponse(ResponseBody):
+class DeleteDocumentsResponse(ClosedResponseBody):
     """Number of deleted documents, and the failures."""
 
-    model_config = ConfigDict(extra="forbid")
     count: fields.Count
     errors: list[DeleteDocumentError]
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictBool
 
-from schemas.base import RequestBody, ResponseBody
+from schemas.base import ClosedResponseBody, RequestBody, ResponseBody
 from schemas.http import field_types as fields
 from schemas.limits import MAX_FORGET_IDS, MAX_FORGET_QUERY_LENGTH
 
@@ -109,26 +109,23 @@ class SemanticForgetBody(RequestBody):
     dry_run: StrictBool
 
 
-class ForgetError(ResponseBody):
+class ForgetError(ClosedResponseBody):
     """A memory that could not be forgotten."""
 
-    model_config = ConfigDict(extra="forbid")
     id: str
     error: str
 
 
-class ForgetMatch(ResponseBody):
+class ForgetMatch(ClosedResponseBody):
     """A memory that is (or in a dry run would be) forgotten."""
 
-    model_config = ConfigDict(extra="forbid")
     id: str
     memory: str
 
 
-class ForgetResponse(ResponseBody):
+class ForgetResponse(ClosedResponseBody):
     """`count` equals the number of `matches`."""
 
-    model_config = ConfigDict(extra="forbid")
     count: fields.Count
     errors: list[ForgetError]
     matches: list[ForgetMatch]
