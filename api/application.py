@@ -16,7 +16,6 @@ from api.mcp import streamable_http_transport as mcp
 from api.middleware import exception_handlers
 from api.middleware.admission_control import AdmissionControlMiddleware, RequestLimits
 from api.middleware.request_middleware import RequestMiddleware
-from api.middleware.security_headers import SecurityHeaders
 from api.openapi.document import install_openapi
 from api.routes.extensions import (
     api_key_routes,
@@ -126,7 +125,7 @@ def create_app(
         app.router.routes.extend(health_routes.asyncapi_router(asyncapi).routes)
     app.add_middleware(AdmissionControlMiddleware, limits=limits or RequestLimits())
     https = public_url is not None and public_url.startswith("https://")
-    app.add_middleware(RequestMiddleware, hardening=SecurityHeaders(https=https))
+    app.add_middleware(RequestMiddleware, https=https)
     if cors_origins:
         app.add_middleware(
             CORSMiddleware,
