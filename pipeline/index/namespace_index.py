@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pipeline.columns import chunk_columns, memory_columns
-from pipeline.index.indexed_names import introduced_names, speaker_names
+from pipeline.index.asker_name import introduced_names, speaker_names
 from pipeline.index.memory_relation_lookup import find_related_memories
 from pipeline.index.pending_changes import PendingChanges
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
