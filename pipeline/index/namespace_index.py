@@ -18,8 +18,8 @@ from pipeline.index.ranking.search_request_and_hits import (
     RelatedMemories,
     SearchRequest,
 )
+from pipeline.index.ranking.second_stage.memory_chunk_support import expand_successors
 from pipeline.index.ranking.second_stage.second_stage_ranking import apply_second_stage, compare_by_passages
-from pipeline.index.ranking.superseded_memories import expand_successors
 from pipeline.index.ranking.top_hits import collect_top_hits, nearest_memories, newest_memories
 from pipeline.index.segments import segment_list
 from pipeline.index.segments.document_lengths import DocumentLengths

@@ -1,13 +1,15 @@
-"""Scores that memories, their successors and the chunks that state them pass on to each other."""
+"""Successors of superseded memories, and scores that memories, successors and their chunks pass on to each other."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate
-from pipeline.index.ranking.candidates import Candidates, SuccessorPairs
+from pipeline.index.ranking.candidates import AnySegmentView, Candidates, SuccessorPairs
 from pipeline.index.ranking.ranking_parameters import (
     MANY_THINGS_MIN_CHARS,
     MEMORY_SUPPORT_FACTOR,
@@ -15,6 +17,7 @@ from pipeline.index.ranking.ranking_parameters import (
     OUTDATED_CHUNK_PENALTY,
     STATED_IN_CHUNK_PENALTY,
 )
+from pipeline.index.segments.segment_list import SegmentView
 from pipeline.rows import MemoryColumns
 
 _MAX_DOCUMENT_CHARS = np.int64(1) << 40
@@ -77,6 +80,53 @@ def best_memory_scores(
     best = np.full(len(candidates), -np.inf)
     np.maximum.at(best, alignment.chunk_positions[selected], candidates.scores[alignment.memory_positions[selected]])
     return best
+
+
+def expand_successors(query: AnalyzedQuery, candidates: Candidates) -> tuple[Candidates, SuccessorPairs]:
+    """Add the current successors of superseded candidates, also those that share no term with the query."""
+    views = list(dict.fromkeys(rows.view for rows in candidates.scored_rows if _holds_memories(rows.view)))
+    pairs = [
+        (position, successor)
+        for position in np.flatnonzero(~candidates.is_current).tolist()
+        for successor in _successors_of(views, *candidates.locate(position))
+    ]
+    for view in dict.fromkeys(view for _, (view, _) in pairs):
+        missing = {row for _, (other, row) in pairs if other is view and candidates.position_of(view, row) is None}
+        if missing:
+            candidates = candidates.with_rows(query, view, np.array(sorted(missing), np.intp))
+    positions = [
+        (position, successor_position)
+        for position, successor in pairs
+        if (successor_position := candidates.position_of(*successor)) is not None
+    ]
+    superseded, successors = np.array(positions, np.intp).reshape(-1, 2).T
+    return candidates, SuccessorPairs(superseded, successors)
+
+
+def _holds_memories(view: AnySegmentView) -> TypeGuard[SegmentView[MemoryColumns]]:
+    return isinstance(view.segment.columns, MemoryColumns)
+
+
+def _successors_of(
+    views: Sequence[SegmentView[MemoryColumns]], view: AnySegmentView, row: int
+) -> Iterator[tuple[SegmentView[MemoryColumns], int]]:
+    """The newest versions that a memory's update relations lead to; none for a forgotten memory."""
+    if not _holds_memories(view) or view.segment.columns.forgotten[row]:
+        return
+    queue = [view.segment.columns.ids[row]]
+    seen = set(queue)
+    while queue:
+        target = queue.pop()
+        for other in views:
+            columns = other.segment.columns
+            for newer in other.segment.lookup.updates_by_target.get(target, ()):
+                if other.segment.deleted[newer] or columns.ids[newer] in seen:
+                    continue
+                seen.add(columns.ids[newer])
+                if not columns.is_latest[newer]:
+                    queue.append(columns.ids[newer])
+                elif not columns.forgotten[newer] and (other.mask is None or other.mask[newer]):
+                    yield other, newer
 
 
 def propagate_to_successors(candidates: Candidates, successors: SuccessorPairs) -> tuple[Candidates, NDArray[np.bool_]]:
