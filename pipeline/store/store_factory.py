@@ -17,9 +17,9 @@ from pipeline.store.lancedb.store_properties import (
     verify_properties,
 )
 from pipeline.store.lancedb.table_directory import ensure_local_folder
-from pipeline.store.multi_process.bulk_load_table import BulkLoadTable
 from pipeline.store.multi_process.folder_locks import FolderLocks
 from pipeline.store.multi_process.shared_table import SharingOptions
+from pipeline.store.multi_process.version_stamped_table import BulkLoadTable
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
 from pipeline.store.single_process.write_ahead_log import WriteAheadLog
 from pipeline.store.store import Store

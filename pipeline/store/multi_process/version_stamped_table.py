@@ -14,12 +14,15 @@ import pyarrow.compute as pc
 from pipeline.ports import Row
 from pipeline.store.lancedb.lance_table import LanceTable
 from pipeline.store.lancedb.row_codec import RowCodec
+from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
 
 _PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 """Makes two concurrent merges that insert the same id conflict, so that the later one sees the earlier row.
 """
 ROW_VERSION = pa.field("row_version", pa.int64(), nullable=False)
 DELETED = pa.field("deleted", pa.bool_(), nullable=False)
+_OLDEST_VERSION = 0
+"""Older than any version: processes that open the table later read such rows as already seen."""
 
 
 class VersionStampedTable(LanceTable[Row]):
@@ -40,6 +43,22 @@ class VersionStampedTable(LanceTable[Row]):
     def _query_with_deleted(self, where: str | None, columns: Sequence[str] | None) -> Any:
         """Query with deleted rows included."""
         return super()._query(where, columns)
+
+
+class BulkLoadTable(VersionStampedTable[Row], ExclusiveLanceTable[Row]):
+    """Table while one process fills it and no other knows of it yet.
+
+    Writes as fast as `ExclusiveLanceTable`, with rows that `SharedLanceTable` reads.
+
+    Deleted rows are removed at once, without a tombstone.
+    """
+
+    @classmethod
+    def schema(cls, codec: RowCodec[Row]) -> pa.Schema:
+        return schema(codec)
+
+    def _encode(self, rows: Sequence[Row]) -> pa.Table:
+        return with_version_columns(super()._encode(rows), _OLDEST_VERSION, deleted=False)
 
 
 def schema(codec: RowCodec[Any]) -> pa.Schema:
