@@ -1,4 +1,4 @@
-"""A model of sentences in memory and its threads.
+"""Sessions and threads of a model of sentences in memory.
 
 Questions and documents have threads of their own; on Linux those of documents have a lower scheduling priority, so
 that a question takes a core at once.
@@ -10,12 +10,16 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.rows import Vector
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
 
 _DOCUMENT_NICENESS = 5
 
@@ -68,3 +72,18 @@ def _lower_thread_priority() -> None:
     """Lower the priority of the current thread; elsewhere than on Linux it would be that of the whole process."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _DOCUMENT_NICENESS)
+
+
+def open_session(model: bytes) -> "InferenceSession":
+    """A session of one thread: several texts at once keep all cores busy."""
+    # Loading the library takes time, which embedders without a network need not spend.
+    import onnxruntime  # noqa: PLC0415 - see above
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # a plan of memory for each length of text, which saves no time
+    with NamedTemporaryFile(suffix=".onnx") as file:  # a session made from bytes keeps them beside its own copy
+        file.write(model)
+        file.flush()
+        return onnxruntime.InferenceSession(file.name, options, providers=["CPUExecutionProvider"])

@@ -16,8 +16,7 @@ from pipeline.models.e5.e5_graph import INPUT, build_graph
 from pipeline.models.e5.e5_weights import E5Weights, locate_weights
 from pipeline.models.e5.unigram_tokenizer import UnigramTokenizer
 from pipeline.models.model_input import lowered_if_shouted, said_in
-from pipeline.models.model_threads import ModelThreads
-from pipeline.models.onnx_session import open_session
+from pipeline.models.model_threads import ModelThreads, open_session
 from pipeline.rows import Vector
 
 NAME = "multilingual-e5-small"

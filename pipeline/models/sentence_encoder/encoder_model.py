@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.models.e5.unigram_tokenizer import UnigramTokenizer
-from pipeline.models.onnx_session import open_session
+from pipeline.models.model_threads import open_session
 from pipeline.models.sentence_encoder.encoder_graph import INPUT, build_graph
 from pipeline.models.sentence_encoder.encoder_weights import WIDTH, EncoderWeights
 from pipeline.rows import Vector

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pipeline.models.e5.onnx_writer import OnnxGraph, has_vnni
-from pipeline.models.onnx_session import open_session
+from pipeline.models.model_threads import open_session
 
 
 def _product(states: NDArray[np.float32], weights: NDArray[np.float32], *, signed: bool | None) -> NDArray[Any]:
