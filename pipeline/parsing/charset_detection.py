@@ -1,4 +1,4 @@
-"""Decoding of text files: byte-order marks, UTF-8, UTF-16, then a statistical guess."""
+"""Decoding of text files: byte-order marks, UTF-8, the charset that is declared, UTF-16, then a statistical guess."""
 
 import codecs
 import re
@@ -8,6 +8,8 @@ from charset_normalizer import from_bytes
 from pipeline.errors import ParsingError
 
 _SAMPLE_BYTES = 65_536
+_DECLARATION_BYTES = 1024
+"""Where browsers look for a charset at the beginning of a page."""
 _MIN_STATISTICS_BYTES = 512
 _MAX_ASCII_BYTE = 0x7F
 _BYTE_ORDER_MARKS = (
@@ -18,13 +20,37 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _CHARSET_PARAMETER = re.compile(r"charset=[\"']?([\w.:-]+)", re.IGNORECASE)
+_DECLARATION = re.compile(
+    rb"""<meta\b[^>]{0,300}?\bcharset\s*=\s*["']?\s*([\w.:-]+)
+    | <\?xml\b[^>]{0,200}?\bencoding\s*=\s*["']([\w.:-]+)
+    | @charset\s*["']([\w.:-]+)
+    | ^[ \t]*(?:\#|//|;|--).{0,40}?coding[:=][ \t]*([\w.:-]+)
+    | ^[A-Z]+;(?:[^:\r\n]{0,100};)?CHARSET=([\w.-]+)""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+"""The charset that a page, XML, style sheet, source code or contact declares about itself."""
+_CHARSETS = {
+    "ks_c_5601-1987": "cp949",
+    "euc-kr": "cp949",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "x-gbk": "gb18030",
+    "shift_jis": "cp932",
+    "x-sjis": "cp932",
+    "iso-2022-jp": "iso2022_jp_ext",
+    "iso-8859-1": "cp1252",
+    "us-ascii": "cp1252",
+    "iso-8859-8-i": "iso-8859-8",
+    "unicode-1-1-utf-7": "utf-7",
+}
+"""Charsets as mails and pages name them; most programs mean the larger set of the same family."""
 _CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0e-\x1f]")
 
 
 def decode(data: bytes, mime_type: str | None = None) -> str:
     """Decode text and normalize its line ends; ParsingError for binary data.
 
-    A charset parameter in `mime_type` is tried after UTF-8.
+    After UTF-8, the charset is tried that `mime_type` or the beginning of the text declares.
     """
     text = _decode_by_candidates(data, mime_type)
     controls = len(_CONTROL_CHARACTERS.findall(text[:_SAMPLE_BYTES]))
@@ -41,13 +67,27 @@ def _decode_by_candidates(data: bytes, mime_type: str | None) -> str:
         if data.startswith(mark):
             return data.decode(charset, errors="replace")
     declared = _CHARSET_PARAMETER.search(mime_type or "")
-    candidates = ("utf-8", str(declared[1]) if declared else None, _detect_utf16(data))
+    candidates = ("utf-8", known_codec(declared[1]) if declared else None, _declared_codec(data), _detect_utf16(data))
     for candidate in filter(None, candidates):
         try:
             return data.decode(candidate)
         except (UnicodeDecodeError, LookupError):
             continue
     return data.decode(_guess_charset(data), errors="replace")
+
+
+def known_codec(charset: str) -> str | None:
+    """Return the codec for a charset as mails and pages name it; None for an unknown one."""
+    name = charset.strip("\"' ").lower()
+    try:
+        return codecs.lookup(_CHARSETS.get(name, name)).name if name else None
+    except (LookupError, ValueError):
+        return None
+
+
+def _declared_codec(data: bytes) -> str | None:
+    declared = _DECLARATION.search(data[:_DECLARATION_BYTES])
+    return known_codec(next(filter(None, declared.groups())).decode("ascii", "ignore")) if declared else None
 
 
 def _detect_utf16(data: bytes) -> str | None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import unescape
@@ -10,15 +9,16 @@ from typing import Protocol, TypeVar
 
 from pipeline.errors import ParsingError
 from pipeline.parsing import archive_files, optical_recognition
-from pipeline.parsing.archive_files import MAX_NESTING, ArchiveFile, read_archive
+from pipeline.parsing.archive_files import DAMAGED, MAX_NESTING, ArchiveFile, read_archive
 from pipeline.parsing.charset_detection import decode
 from pipeline.parsing.document_titles import document_title
 from pipeline.parsing.file_types import KIND_BY_MIME_TYPE, MEDIA_KINDS, TEXT_KINDS, detect_file_kind, kind_from_hints
-from pipeline.parsing.mail.calendar_text import calendar_to_text, is_calendar
+from pipeline.parsing.mail.calendar_text import calendar_title, calendar_to_text, is_calendar
+from pipeline.parsing.mail.contact_text import contacts_to_text, is_contact
 from pipeline.parsing.parser_pool import ParserPool, ParserResult, UnparsableFileError
 from pipeline.parsing.parser_process import NO_READER
-from pipeline.parsing.svg_text import is_svg, svg_text
-from pipeline.parsing.text_types import chat_json_to_text, detect_text_kind, is_html
+from pipeline.parsing.svg_text import is_svg, read_svg
+from pipeline.parsing.text_types import chat_json_to_text, detect_text_kind, is_html, unescape_json
 from pipeline.ports import ParsedDocument
 from pipeline.text.page_breaks import join_pages, split_pages, strip_blank, without_page_breaks
 from schemas.events import Upload
@@ -37,6 +37,8 @@ PARSER_MIME_TYPES = {
 } | {"webpage": "text/html", "csv": "text/csv", "email": "message/rfc822", "rtf": "application/rtf"}
 """Kinds that a worker process parses, with the MIME type that it receives."""
 _PAGE_TITLE = re.compile(rb"<title[^>]*>([^<]*)</title", re.IGNORECASE)
+_ANSI_SEQUENCE = re.compile(rb"\\u001b\[[0-9;]*[A-Za-z]")
+"""A colour of the terminal, in the JSON of a notebook."""
 _OBJECT = re.compile(r" ?<[\w.]+ object at 0x[0-9a-f]+>")
 """A Python object as a library prints it, which says nothing to people."""
 
@@ -81,7 +83,7 @@ class FileParser:
             return await self._describe_media(kind, data, upload)
         if kind in _CONTAINER_REFUSALS:
             raise ParsingError(_CONTAINER_REFUSALS[kind])
-        if kind == "zip":
+        if kind == "archive":
             ends_at = asyncio.get_running_loop().time() + ARCHIVE_SECONDS
             return await self._parse_archive(data, upload, _ArchiveLimits(ends_at, archive_files.MAX_UNPACKED_BYTES))
         if kind is not None and kind not in TEXT_KINDS:
@@ -92,6 +94,8 @@ class FileParser:
         _require_allowed_length(len(text))
         if kind is None:
             kind = await _run_in_thread_if_large(len(text), lambda: _detect_text_file_kind(text, upload))
+        if kind == "json":
+            text = unescape_json(text)
         return await self._parse_textual(kind, text, upload.filename)
 
     async def parse_text(self, text: str) -> ParsedDocument:
@@ -131,14 +135,16 @@ class FileParser:
         _require_allowed_length(len(text))
         if kind in PARSER_MIME_TYPES:
             return await self._parse_in_worker(kind, text.encode(errors="replace"), filename)
-        if is_calendar(text):
-            text, kind = calendar_to_text(text) or text, "markdown"
+        if is_calendar(text) or is_contact(text):
+            return _listed(text, filename)
         conversation = chat_json_to_text(text) if kind in {"json", "chat"} else None
         text, kind = (conversation, "chat") if conversation is not None else (text, kind)
         return ParsedDocument(text=text, type=kind, title=document_title(text, kind, filename=filename))
 
     async def _parse_in_worker(self, kind: str, data: bytes, filename: str | None) -> ParsedDocument:
         output = "plain" if kind in {"email", "rtf"} else "markdown"
+        if kind == "notebook":
+            data = _ANSI_SEQUENCE.sub(b"", data)
         try:
             parsed = await self._pool.parse(data, mime=PARSER_MIME_TYPES[kind], filename=filename, output=output)
         except UnparsableFileError as error:
@@ -158,7 +164,7 @@ class FileParser:
     async def _parse_archive(self, data: bytes, upload: Upload, left: "_ArchiveLimits") -> ParsedDocument:
         """Parse each file of an archive under its name; those that can't be read are named with the reason."""
         texts, unread = [], []
-        for file in await _unpack(data, left):
+        for file in await _unpack(data, upload.filename, left):
             problem = file.problem
             if problem is None and asyncio.get_running_loop().time() > left.ends_at:
                 problem = f"reading the archive took longer than {ARCHIVE_SECONDS:g} s"
@@ -175,12 +181,12 @@ class FileParser:
             raise ParsingError(f"The archive holds no file that can be read: {reasons}")
         text = "\n\n".join([*texts, *(["# Files that were not read", "\n".join(unread)] if unread else [])])
         _require_allowed_length(len(text))
-        return ParsedDocument(text=text, type="markdown", title=upload.filename)
+        return ParsedDocument(text=text, type="archive", title=upload.filename)
 
     async def _parse_member(self, file: ArchiveFile, upload: Upload, left: "_ArchiveLimits") -> str:
-        named = upload.model_copy(update={"filename": file.name, "mime_type": None, "file_type": None})
+        named = upload.model_copy(update={"filename": file.name, "mime_type": file.mime_type, "file_type": None})
         kind = await _run_in_thread_if_large(len(file.data), lambda: detect_file_kind(file.data, named))
-        if kind != "zip":
+        if kind != "archive":
             # Pages of one file of many: their numbers would be taken for those of the archive.
             return without_page_breaks((await self._parse_by_kind(kind, file.data, named)).text)
         if left.nesting == 0:
@@ -264,10 +270,10 @@ class _ArchiveLimits:
     nesting: int = MAX_NESTING
 
 
-async def _unpack(data: bytes, left: _ArchiveLimits) -> list[ArchiveFile]:
+async def _unpack(data: bytes, name: str | None, left: _ArchiveLimits) -> list[ArchiveFile]:
     try:
-        files = await asyncio.to_thread(lambda: list(read_archive(data, left.room)))
-    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+        files = await asyncio.to_thread(lambda: list(read_archive(data, name, left.room)))
+    except DAMAGED as error:
         raise ParsingError(f"The archive can't be unpacked: it is damaged ({error}).") from error
     left.room -= sum(len(file.data) for file in files)
     return files
@@ -296,16 +302,26 @@ def _not_read(pages: Sequence[int], reason: str) -> str:
     return f"[pages {named} were not read: {reason}]"
 
 
+def _listed(text: str, filename: str | None) -> ParsedDocument:
+    """Read the events of a calendar, or contacts; the first of many gives no title."""
+    kind = "contacts" if is_contact(text) else "calendar"
+    title, listed = contacts_to_text(text) if kind == "contacts" else (calendar_title(text), calendar_to_text(text))
+    title = title or document_title(listed or text, kind, filename=filename)
+    return ParsedDocument(text=listed or text, type=kind, title=title)
+
+
 def _drawing(data: bytes, upload: Upload) -> ParsedDocument:
-    text = svg_text(data)
+    title, text = read_svg(data)
     if not text:
         raise ParsingError("The drawing holds no title, description or label. Send its text, or an image of it.")
     _require_allowed_length(len(text))
-    return ParsedDocument(text=text, type="image", title=document_title(text, "image", filename=upload.filename))
+    return ParsedDocument(
+        text=text, type="image", title=document_title(text, "image", metadata_title=title, filename=upload.filename)
+    )
 
 
 _SHOWN_TYPES = {"notebook": "markdown"}
-_UNTYPED_CONTAINERS = frozenset({"ole", "zip"})
+_UNTYPED_CONTAINERS = frozenset({"ole", "encrypted", "archive", "packed"})
 _MEDIA_REFUSALS = {
     "image": "Images need a model that describes them, or text recognition: set RECOLLECT_LLM_BASE_URL and "
     "RECOLLECT_LLM_MODEL to an endpoint with vision, install recollect[ocr], or send the image's text.",
@@ -315,8 +331,10 @@ _MEDIA_REFUSALS = {
     "(which needs RECOLLECT_LLM_BASE_URL and RECOLLECT_LLM_MODEL).",
 }
 _CONTAINER_REFUSALS = {
-    "ole": "The file is an office document with a password, or of an old format. Remove the password or save "
-    "it as DOCX, PPTX, XLSX or PDF, and send it again."
+    "ole": "The file is an office document of an old format, or damaged. Save it as DOCX, PPTX, XLSX or PDF, and "
+    "send it again.",
+    "encrypted": "The office document is protected by a password. Remove the password and send it again.",
+    "packed": "Archives of this format are not opened. Send a ZIP or TAR archive, or the files themselves.",
 }
 _EMPTY_REASONS = {
     "pdf": "No text was found in the PDF: it is damaged, empty or made of scanned pages, "

@@ -12,6 +12,11 @@ _GENERIC_TITLE = re.compile(
     r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )|^(?:untitled|title|document\d*)$", re.IGNORECASE
 )
 _GENERIC_FILENAMES = frozenset({"", "upload", "file", "blob", "document", "unknown"})
+_FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\n((?:.*\n){0,100}?)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
+"""Fields before the text of a Markdown file, as YAML or TOML."""
+_FRONT_TITLE = re.compile(
+    r"""^title[ \t]*[:=][ \t]*(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'>|\[{].*))[ \t]*$""", re.MULTILINE
+)
 _KINDS_WITH_HEADING_TITLE = frozenset({"markdown", "webpage"})
 """Kinds whose first heading is the title; elsewhere the first heading is often a section."""
 
@@ -20,6 +25,8 @@ def document_title(
     text: str, kind: str, *, metadata_title: str | None = None, filename: str | None = None
 ) -> str | None:
     """Return a title of at most 80 characters on one line; None for a text without words."""
+    if metadata_title is None and kind == "markdown":
+        metadata_title = _front_matter_title(text)
     own = _normalize_title(_GENERIC_TITLE.sub("", (metadata_title or "").strip()))
     if not own and kind in _KINDS_WITH_HEADING_TITLE and (match := _HEADING.search(text[:20_000])):
         own = _normalize_title(strip_markdown(next(filter(None, match.groups())).rstrip(" \t#")))
@@ -48,6 +55,12 @@ def truncate(text: str, max_characters: int = MAX_TITLE_CHARACTERS) -> str:
 
 def _normalize_title(text: str) -> str:
     return truncate(" ".join(text.replace("\x00", "").split()))
+
+
+def _front_matter_title(text: str) -> str | None:
+    fields = _FRONT_MATTER.match(text)
+    title = _FRONT_TITLE.search(fields[2]) if fields else None
+    return next(filter(None, title.groups())) if title else None
 
 
 def _title_from_filename(filename: str | None) -> str | None:

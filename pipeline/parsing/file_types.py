@@ -1,25 +1,29 @@
 """Kinds of files: by signature, then by the caller's hints; the text itself decides the rest (text_types).
 
-The kinds are the values of a document's `type`: text, markdown, webpage, pdf, docx, pptx, xlsx, csv, email,
-json, chat, code, image, audio, video, notebook (shown as markdown); and the older formats doc, ppt, xls, odt, ods,
-rtf, epub.
+The kinds are the values of a document's `type`: text, markdown, webpage, pdf, docx, pptx, xlsx, csv, email, json, chat,
+code, calendar, contacts, archive, image, audio, video, notebook (shown as markdown); and the formats doc, ppt, xls,
+odt, ods, odp, rtf, epub.
 """
 
 import zipfile
 from io import BytesIO
 from pathlib import PurePath
 
+from pipeline.parsing.archive_files import is_archive
 from schemas.events import Upload
 
 TEXT_KINDS = frozenset({"text", "markdown", "webpage", "csv", "email", "json", "chat", "code", "rtf"})
 """Kinds that are texts in some charset; all others are bytes with a signature."""
 MEDIA_KINDS = frozenset({"image", "audio", "video"})
+_SAMPLE_BYTES = 4096
 _OFFICE_MIME_PREFIX = "application/vnd.openxmlformats-officedocument."
 
 KIND_BY_MIME_TYPE = {
     "text/plain": "text",
     "text/calendar": "text",
     "application/ics": "text",
+    "text/vcard": "text",
+    "text/x-vcard": "text",
     "text/markdown": "markdown",
     "text/x-markdown": "markdown",
     "text/html": "webpage",
@@ -33,6 +37,7 @@ KIND_BY_MIME_TYPE = {
     "application/vnd.ms-excel": "xls",
     "application/vnd.oasis.opendocument.text": "odt",
     "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/vnd.oasis.opendocument.presentation": "odp",
     "application/epub+zip": "epub",
     "application/x-ipynb+json": "notebook",
     "application/rtf": "rtf",
@@ -55,7 +60,7 @@ KIND_BY_MIME_TYPE = {
 }
 
 _EXTENSIONS_BY_KIND = {
-    "text": "txt log text rst org ics",
+    "text": "txt log text rst org ics vcf",
     "markdown": "md markdown mdx",
     "webpage": "html htm xhtml",
     "pdf": "pdf",
@@ -67,6 +72,7 @@ _EXTENSIONS_BY_KIND = {
     "xls": "xls",
     "odt": "odt",
     "ods": "ods",
+    "odp": "odp",
     "epub": "epub",
     "rtf": "rtf",
     "csv": "csv tsv",
@@ -104,9 +110,13 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x1aE\xdf\xa3", "video"),
     (0, b"{\\rtf", "rtf"),
     (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "ole"),
+    (0, b"7z\xbc\xaf\x27\x1c", "packed"),
+    (0, b"Rar!\x1a\x07", "packed"),
 )
 _OFFICE_PACKAGES = (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx"))
 _OUTLOOK_STREAM = "__properties_version1.0".encode("utf-16-le")
+_ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
+_CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\f\r\x1b"))
 _LEGACY_OFFICE_STREAMS = {
     kind: name.encode("utf-16-le")
     for kind, name in {"doc": "WordDocument", "ppt": "PowerPoint Document", "xls": "Workbook"}.items()
@@ -116,17 +126,22 @@ _LEGACY_OFFICE_STREAMS = {
 def detect_file_kind(data: bytes, upload: Upload) -> str | None:
     """Return the kind by signature, else by the caller's hints; None if only its text can tell.
 
-    `ole` is an old or a password-protected office file, `zip` an archive that is not a document.
+    `ole` is an office file of an old format, `encrypted` one with a password, `archive` one that is not a document, and
+    `packed` one that nothing here opens.
     """
     hint = kind_from_hints(upload)
     signed = _kind_from_signature(data)
     if signed == "ole":
         is_document = hint in _LEGACY_OFFICE_STREAMS and _LEGACY_OFFICE_STREAMS[hint] in data  # it may embed a mail
-        if _OUTLOOK_STREAM in data and not is_document:
+        if (_OUTLOOK_STREAM in data or hint == "email") and not is_document:
             return "email"
-        return hint if hint in _LEGACY_OFFICE_STREAMS else "ole"
+        return hint if hint in _LEGACY_OFFICE_STREAMS else "encrypted" if _ENCRYPTED_STREAM in data else "ole"
     if signed is None and file_extension(upload.filename) == "msg":
         return None  # not Outlook's format: a mail as text, or a message file of another program
+    if signed is None and hint in {"audio", "video"} and _looks_like_text(data):
+        # Many programs call TypeScript, whose files end in .ts, a video (MPEG transport stream).
+        named = KIND_BY_EXTENSION.get(file_extension(upload.filename))
+        return named if named in TEXT_KINDS - {"text"} else None
     return signed or (hint if hint != "text" else None)
 
 
@@ -151,6 +166,8 @@ def _kind_from_signature(data: bytes) -> str | None:
     if data[:4] == b"PK\x03\x04":
         return _kind_of_zip(data)
     kind = next((kind for at, mark, kind in _SIGNATURES if data[at : at + len(mark)] == mark), None)
+    if kind is None and is_archive(data):
+        return "archive"
     # A PDF may begin with junk; PDF readers look for its header in the first kilobyte.
     return kind or ("pdf" if b"%PDF-" in data[:1024] and b"\x00" in data[:65536] else None)
 
@@ -164,7 +181,11 @@ def _kind_of_zip(data: bytes) -> str:
                 if any(name.startswith(folder) for name in names):
                     return kind
             if "mimetype" in names and archive.getinfo("mimetype").file_size < 256:
-                return KIND_BY_MIME_TYPE.get(archive.read("mimetype").decode("ascii", "replace").strip(), "zip")
+                return KIND_BY_MIME_TYPE.get(archive.read("mimetype").decode("ascii", "replace").strip(), "archive")
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, ValueError):
-        return "zip"
-    return "zip"
+        return "archive"
+    return "archive"
+
+
+def _looks_like_text(data: bytes) -> bool:
+    return len(data) > 0 and not set(data[:_SAMPLE_BYTES]) & set(_CONTROL_BYTES)

@@ -9,6 +9,7 @@ import asyncio
 import ctypes
 import json
 import os
+import re
 import signal
 import struct
 import sys
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 FRAME_LENGTHS = struct.Struct(">IQ")
 """The lengths of header and body."""
 SLIDES_MIME_TYPE: Final = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+OPEN_SLIDES_MIME_TYPE: Final = "application/vnd.oasis.opendocument.presentation"
 PAGED_MIME_TYPES: Final = frozenset({"application/pdf", SLIDES_MIME_TYPE})
 MAIL_MIME_TYPE: Final = "message/rfc822"
 RTF_BODY_TYPE: Final = "text/rtf"
@@ -33,6 +35,8 @@ NO_READER = "xberg is not installed"
 """Error of every request where the library has no wheel, as on Windows."""
 _OCR_BYTES = 2 << 30
 """Address space of the OCR libraries, models and their threads, on top of the limit."""
+_OPEN_SLIDE: Final = re.compile(r"^-----\n\n(?:## page\d+\n)?", re.MULTILINE)
+"""The line before each slide of OpenDocument as xberg writes it, with a name that nobody gave it."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -84,6 +88,7 @@ async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> byt
         output_format=header["output"],
         html_options=xberg.ConversionOptions(extract_metadata=False),
         pages=xberg.PageConfig(extract_pages=True) if header["mime"] in PAGED_MIME_TYPES else None,
+        pdf_options=xberg.PdfConfig(extract_annotations=True),
     )
     if header["mime"] == MAIL_MIME_TYPE:
         return await _parse_mail(xberg, config, body)
@@ -96,23 +101,28 @@ async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> byt
         return encode_frame({"ok": False, "error": "; ".join(e.message for e in result.errors)}, b"")
     document = result.results[0]
     details = {"ok": True, "title": document.metadata.title, "subject": document.metadata.subject}
-    text = _join_pages(document, body, header["mime"]) if header["mime"] in PAGED_MIME_TYPES else document.content
+    text = document.content
+    if header["mime"] in PAGED_MIME_TYPES:
+        text = _join_pages(document, body, header["mime"])
+    elif header["mime"] == OPEN_SLIDES_MIME_TYPE:
+        text = join_pages(_OPEN_SLIDE.split(text)[1:]) or text
     return encode_frame(details, text.encode(errors="replace"))
 
 
 def _join_pages(document: Any, body: bytes, mime: str) -> str:
-    """Join the pages of a PDF, or the slides of a presentation with their notes."""
-    from pipeline.parsing.slide_notes import slide_notes  # noqa: PLC0415 - only presentations need it
-
-    notes = slide_notes(body) if mime == SLIDES_MIME_TYPE else {}
-    texts = {page.page_number: page.content for page in document.pages or ()}
+    """Join the pages of a PDF with what was filled in and noted, or the slides of a presentation with their notes."""
+    texts = {page.page_number: page.content.strip() for page in document.pages or ()}
     if not texts:
         return str(document.content)
     pages = [texts.get(number, "") for number in range(1, max(texts) + 1)]
-    for number, note in sorted(notes.items()):
-        at = min(number, len(pages)) - 1
-        pages[at] = f"{pages[at].strip()}\n\n{note}"
-    return join_pages(pages)
+    if mime == SLIDES_MIME_TYPE:
+        from pipeline.parsing.slides import arrange_slides  # noqa: PLC0415 - only presentations need it
+
+        return join_pages(arrange_slides(body, pages))
+    from pipeline.parsing.pdf_pages.page_additions import additions  # noqa: PLC0415 - only PDFs need it
+
+    added = additions(document.form_fields or (), document.annotations or (), pages)
+    return join_pages("\n\n".join(filter(None, (page, added.get(number)))) for number, page in enumerate(pages, 1))
 
 
 def _recognize(header: dict[str, Any], body: bytes) -> bytes:
@@ -135,10 +145,10 @@ def _recognize(header: dict[str, Any], body: bytes) -> bytes:
 
 async def _parse_mail(xberg: Any, config: Any, body: bytes) -> bytes:
     """Parse a mail, also of Outlook's format; a damaged one of that is refused."""
-    from pipeline.parsing.mail.msg_file import MSG_ERRORS, is_msg_file, read_msg  # noqa: PLC0415 - only mails need it
+    from pipeline.parsing.mail.msg_file import MSG_ERRORS, OLE_SIGNATURE, read_msg  # noqa: PLC0415 - only mails need it
 
     try:
-        mail = read_msg(body) if is_msg_file(body) else _read_mail(body)
+        mail = read_msg(body) if body.startswith(OLE_SIGNATURE) else _read_mail(body)
     except MSG_ERRORS as error:
         return encode_frame({"ok": False, "error": f"{type(error).__name__}: {error}"}, b"")
     text = await _mail_with_attachments(xberg, config, mail)

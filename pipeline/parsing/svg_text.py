@@ -16,11 +16,11 @@ def is_svg(data: bytes) -> bool:
     return data.lstrip()[:1] == b"<" and b"<svg" in data[:_HEAD_BYTES]
 
 
-def svg_text(data: bytes) -> str:
-    """Return a line for each title, description and label; "" if there are none or it is no XML.
+def read_svg(data: bytes) -> tuple[str, str]:
+    """Return the title, and a line for each title, description and label; "" if there are none or it is no XML.
 
-    >>> svg_text(b"<svg><title>Map</title><text>Old <tspan>town</tspan></text></svg>")
-    'Map\\nOld town'
+    >>> read_svg(b"<svg><title>Map</title><text>Old <tspan>town</tspan></text></svg>")
+    ('Map', 'Map\\nOld town')
     """
     from lxml import etree  # noqa: PLC0415 - loaded with the first drawing, not with the service
 
@@ -28,10 +28,13 @@ def svg_text(data: bytes) -> str:
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True)
     try:
         root = etree.fromstring(data, parser)
-        return "" if root is None else "\n".join(filter(None, map(_text_of, _shown(root))))
+        if root is None:
+            return "", ""
+        own = (each for each in _shown(root) if each.getparent() is root and each.tag.endswith("title"))
+        return next(map(_text_of, own), ""), "\n".join(filter(None, map(_text_of, _shown(root))))
     # A damaged drawing is read as far as it goes, and may hold what is no character.
     except (etree.XMLSyntaxError, ValueError):
-        return ""
+        return "", ""
 
 
 def _shown(root: "etree._Element") -> "Iterator[etree._Element]":

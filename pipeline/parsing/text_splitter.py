@@ -24,7 +24,8 @@ from pipeline.text.speaker_attribution import TurnSpan, transcript_turns
 from schemas.events import ChunkSpan
 
 MARKDOWN_KINDS = frozenset(
-    {"markdown", "webpage", "docx", "pptx", "xlsx", "pdf", "csv", "doc", "ppt", "xls", "odt", "ods"}
+    {"markdown", "webpage", "docx", "pptx", "xlsx", "pdf", "csv", "doc", "ppt", "xls", "odt", "ods", "odp", "epub"}
+    | {"archive", "calendar", "contacts"}
 )
 """Kinds whose canonical text is Markdown, either as sent or as parsed."""
 SEGMENT_CHARACTERS = 16_384

@@ -42,6 +42,7 @@ _CODE_DEFINITION = re.compile(
 )
 """Unindented lines of code that prose and Markdown contain only in fenced blocks."""
 _MAX_CHAT_SPEAKERS = 12
+_JSON_ESCAPE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.", re.DOTALL)
 
 
 def detect_text_kind(text: str) -> str:
@@ -90,6 +91,22 @@ def chat_json_to_text(text: str) -> str | None:
     """Convert the JSON of a conversation to readable lines; None for any other text."""
     turns = parse_chat_messages(_parse_json(text)) if text.lstrip()[:1] in {"{", "["} else None
     return "\n\n".join(f"{role}: {content}" for role, content in turns) if turns is not None else None
+
+
+def unescape_json(text: str) -> str:
+    r"""Write letters that JSON escapes as themselves, so that they are read and found; the rest stays as it is.
+
+    >>> unescape_json(r'{"city": "Z\u00fcrich", "path": "C:\\users", "quoted": "\u0022"}')
+    '{"city": "Zürich", "path": "C:\\\\users", "quoted": "\\u0022"}'
+    """
+    return _JSON_ESCAPE.sub(_unescaped, text) if "\\u" in text else text
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    if not escape[0].startswith("\\u"):
+        return escape[0]
+    letters: str = json.loads(f'"{escape[0]}"')
+    return letters if letters.isprintable() and not set(letters) & {'"', "\\"} else escape[0]
 
 
 def _parse_chat_message(turn: Any) -> tuple[str, str] | None:

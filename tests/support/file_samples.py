@@ -120,16 +120,23 @@ def xlsx(rows: Iterable[Iterable[str]], sheet: str = "Budget") -> bytes:
     )
 
 
-def pdf(*lines: str, title: str = "", encrypted: bool = False) -> bytes:
+def pdf(*lines: str, title: str = "", encrypted: bool = False, annotations: Iterable[str] = ()) -> bytes:
+    """A page of text; `annotations`: dictionaries of annotations, those of type Widget are fields of a form."""
+    added = list(annotations)
+    references = "".join(f"{number} 0 R " for number in range(7, 7 + len(added)))
     stream = "BT /F1 12 Tf 72 720 Td 14 TL " + " ".join(f"({line}) Tj T*" for line in lines) + " ET"
     fonts = "<< /Font << /F1 5 0 R >> >>"
     objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [{references}] >> >>",
         "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources {fonts} >>",
+        (
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources {fonts} "
+            f"/Annots [{references}] >>"
+        ),
         f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
         f"<< /Title ({title}) >>",
+        *(f"<< /Type /Annot {each} >>" for each in added),
     ]
     trailer = ""
     if encrypted:

@@ -51,7 +51,7 @@ _CONCURRENCY = 2
 _MAX_REDIRECTS = 5
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _DOCUMENT_KINDS = frozenset(
-    {"text", "markdown", "csv", "pdf", "docx", "pptx", "xlsx", "doc", "ppt", "xls", "odt", "ods", "epub", "rtf"}
+    {"text", "markdown", "csv", "pdf", "docx", "pptx", "xlsx", "doc", "ppt", "xls", "odt", "ods", "odp", "epub", "rtf"}
 )
 _NOINDEX = re.compile(r"noindex|none", re.IGNORECASE)
 _INDEX_NAME = re.compile(r"/(?:index|default|home)\.\w+$", re.IGNORECASE)

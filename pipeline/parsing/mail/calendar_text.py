@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 
 _MAX_EVENTS = 1000
 _FOLD = re.compile(r"\r?\n[ \t]")
 _ESCAPE = re.compile(r"\\([\\;,nN])")
-_LINE = re.compile(r'(?P<name>[A-Za-z0-9-]+)(?P<parameters>(?:;[^":;]*(?:"[^"]*"[^":;]*)*)*):(?P<value>.*)', re.DOTALL)
+_LINE = re.compile(r'(?P<name>[A-Za-z0-9.-]+)(?P<parameters>(?:;[^":;]*(?:"[^"]*"[^":;]*)*)*):(?P<value>.*)', re.DOTALL)
 _COMMON_NAME = re.compile(r';CN=(?:"([^"]*)"|([^;:]*))', re.IGNORECASE)
 _TIME_ZONE = re.compile(r';TZID="?([^";:]*)', re.IGNORECASE)
 _COMPONENTS = frozenset({"VEVENT", "VTODO", "VJOURNAL"})
@@ -28,9 +29,18 @@ def is_calendar(text: str) -> bool:
     return text[:200].lstrip("\ufeff \t\r\n").upper().startswith("BEGIN:VCALENDAR")
 
 
+def calendar_title(text: str) -> str | None:
+    """Return the name of a calendar, or what its only event is about."""
+    lines = list(content_lines(text))
+    named = [unescape(value) for name, _, value in lines if name in {"X-WR-CALNAME", "NAME"} and value]
+    events = list(islice(_components(lines), 2))
+    only = [unescape(value) for name, _, value in events[0] if name == "SUMMARY"] if len(events) == 1 else []
+    return next(iter([*named, *only]), None)
+
+
 def calendar_to_text(text: str) -> str:
     """Convert the events and tasks of a calendar to Markdown, "" if there are none."""
-    lines = list(_content_lines(text))
+    lines = list(content_lines(text))
     method = next((value for name, _, value in lines if name == "METHOD"), "")
     sections = []
     for component in _components(lines):
@@ -41,8 +51,8 @@ def calendar_to_text(text: str) -> str:
     return "\n\n".join([*note, *sections])
 
 
-def _content_lines(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, parameters, value) of each line."""
+def content_lines(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (name, parameters, value) of each line of calendar data or a contact."""
     for line in _FOLD.sub("", text).splitlines():
         if found := _LINE.match(line):
             yield found["name"].upper(), found["parameters"], found["value"].strip()
@@ -73,9 +83,9 @@ def _components(lines: list[tuple[str, str, str]]) -> Iterator[list[tuple[str, s
 
 def _describe(properties: list[tuple[str, str, str]]) -> str:
     values = {name: (parameters, value) for name, parameters, value in reversed(properties)}
-    lines = [f"### {_unescape(values.get('SUMMARY', ('', ''))[1]) or '(no title)'}"]
+    lines = [f"### {unescape(values.get('SUMMARY', ('', ''))[1]) or '(no title)'}"]
     facts = [
-        f"{label}: {_time(*values[name]) if name in {'DTSTART', 'DTEND', 'DUE'} else _unescape(values[name][1])}"
+        f"{label}: {_time(*values[name]) if name in {'DTSTART', 'DTEND', 'DUE'} else unescape(values[name][1])}"
         for name, label in _LABELS.items()
         if name in values and values[name][1]
     ]
@@ -83,7 +93,7 @@ def _describe(properties: list[tuple[str, str, str]]) -> str:
     attendees = [_person(parameters, value) for name, parameters, value in properties if name == "ATTENDEE"]
     facts += [f"Attendees: {', '.join(attendees)}"] if attendees else []
     lines += ["  \n".join(facts)] if facts else []
-    description = _unescape(values.get("DESCRIPTION", ("", ""))[1])
+    description = unescape(values.get("DESCRIPTION", ("", ""))[1])
     return "\n\n".join([*lines, description] if description else lines)
 
 
@@ -106,5 +116,5 @@ def _person(parameters: str, value: str) -> str:
     return f"{known} <{address}>" if known and known != address else address
 
 
-def _unescape(value: str) -> str:
+def unescape(value: str) -> str:
     return _ESCAPE.sub(lambda found: "\n" if found[1] in "nN" else found[1], value).strip()

@@ -1,6 +1,5 @@
 """Text of a mail: its parts in order, the richer of two alternatives, invitations and forwarded mails readable."""
 
-import codecs
 import mimetypes
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +10,7 @@ from email.parser import HeaderParser
 from typing import Final
 
 from pipeline.errors import ParsingError
-from pipeline.parsing.charset_detection import decode
+from pipeline.parsing.charset_detection import decode, known_codec
 from pipeline.parsing.mail.calendar_text import calendar_to_text, is_calendar
 from pipeline.parsing.markdown_conversion import flatten_layout_tables, to_markdown
 
@@ -24,21 +23,6 @@ _MIN_COVERED: Final = 0.8
 _MAX_ASCII_BYTE: Final = 0x7F
 _MAX_WRONG_SHARE: Final = 0.2
 """Undecodable characters per byte outside ASCII up to which the declared charset is believed."""
-_CHARSETS: Final = {
-    "ks_c_5601-1987": "cp949",
-    "euc-kr": "cp949",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "x-gbk": "gb18030",
-    "shift_jis": "cp932",
-    "x-sjis": "cp932",
-    "iso-2022-jp": "iso2022_jp_ext",
-    "iso-8859-1": "cp1252",
-    "us-ascii": "cp1252",
-    "iso-8859-8-i": "iso-8859-8",
-    "unicode-1-1-utf-7": "utf-7",
-}
-"""Charsets as mails name them; most programs mean the larger set of the same family."""
 _SEVEN_BIT_CHARSETS: Final = ("iso-2022", "iso2022", "hz", "utf-7", "unicode-1-1-utf-7")
 """Charsets whose bytes are all ASCII, so that decoding them as UTF-8 succeeds with rubbish."""
 _DOUBLE_BYTE_CODECS: Final = frozenset({"big5", "cp949", "cp932", "gb18030", "euc_jp"})
@@ -162,7 +146,7 @@ def _named_headers(headers: Mapping[str, str]) -> str:
 def decode_text(data: bytes, charset: str | None) -> str:
     """Decode by the declared charset if UTF-8 is impossible or proves nothing, else by statistics."""
     declared = (charset or "").strip("\"' ").lower()
-    codec = _known_codec(_CHARSETS.get(declared, declared))
+    codec = known_codec(declared)
     attempts = ["utf-8", codec] if not declared.startswith(_SEVEN_BIT_CHARSETS) else [codec, "utf-8"]
     for attempt in attempts:
         if attempt is None:
@@ -191,13 +175,6 @@ def _undo_transcoding(text: str, codec: str | None) -> str:
         return text.encode("latin-1").decode(str(codec))
     except UnicodeDecodeError:
         return text
-
-
-def _known_codec(name: str) -> str | None:
-    try:
-        return codecs.lookup(name).name if name else None
-    except (LookupError, ValueError):
-        return None
 
 
 def _normalize_line_ends(text: str) -> str:

@@ -1,8 +1,13 @@
 """Archives as their files, notebooks as cells, notes of slides, drawings, and scans through the `ocr` extra."""
 
+import base64
+import bz2
+import gzip
 import io
 import json
+import lzma
 import sys
+import tarfile
 import zipfile
 from collections.abc import AsyncIterator, Sequence
 
@@ -13,7 +18,7 @@ from pipeline.errors import ParsingError
 from pipeline.parsing import archive_files, document_parser, optical_recognition
 from pipeline.parsing.document_parser import FileParser
 from pipeline.parsing.parser_pool import ParserPool, ParserResult
-from pipeline.parsing.slide_notes import slide_notes
+from pipeline.parsing.slides import arrange_slides
 from pipeline.text.page_breaks import join_pages, split_pages
 from tests.pipeline.parsing.test_document_parser import reason, upload
 from tests.support import file_samples
@@ -46,7 +51,7 @@ async def test_an_archive_is_read_as_its_files(extractor: FileParser) -> None:
         archive.writestr("__MACOSX/._bees.md", b"\x00")
         archive.writestr(".DS_Store", b"\x00")
     parsed = await extractor.parse_file(data.getvalue(), upload(data.getvalue(), "all.zip"))
-    assert parsed.type == "markdown"
+    assert parsed.type == "archive"
     for part in (
         "# notes/bees.md\n\nThe bees returned.",
         "We move to Oslo.",
@@ -55,6 +60,62 @@ async def test_an_archive_is_read_as_its_files(extractor: FileParser) -> None:
         assert part in parsed.text
     assert "- song.mp3: Audio needs a model" in parsed.text
     assert "DS_Store" not in parsed.text
+
+
+def tar(files: dict[str, bytes], mode: str = "w") -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode) as archive:  # type: ignore[call-overload]  # a mode as text
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+        link = tarfile.TarInfo("link.txt")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    return out.getvalue()
+
+
+async def test_tar_and_compressed_files_are_archives_too(extractor: FileParser) -> None:
+    files = {"./log/a.txt": b"The compressor ran 51 hours.", "plan.pdf": file_samples.pdf("Kelp farm.")}
+    for mode, name in (("w", "a.tar"), ("w:gz", "a.tgz"), ("w:bz2", "a.tar.bz2"), ("w:xz", "a.tar.xz")):
+        data = tar(files, mode)
+        parsed = await extractor.parse_file(data, upload(data, name))
+        assert (parsed.type, parsed.title) == ("archive", name)
+        assert "# log/a.txt\n\nThe compressor ran 51 hours.\n\n# plan.pdf\n\nKelp farm." in parsed.text
+        assert "link" not in parsed.text
+    for pack, name in ((gzip.compress, "notes.md.gz"), (bz2.compress, "notes.md.bz2"), (lzma.compress, "notes.md.xz")):
+        data = pack(b"The mast light is green.")
+        assert (await extractor.parse_file(data, upload(data, name))).text == "# notes.md\n\nThe mast light is green."
+
+
+async def test_a_folder_of_mails_is_read_as_its_mails(extractor: FileParser) -> None:
+    body = base64.encodebytes("Der Schlüssel hängt bei Voss.".encode())
+    first = b"Subject: =?utf-8?q?Schl=C3=BCssel?=\nFrom: z@x.example\nContent-Transfer-Encoding: base64\n\n" + body
+    second = b"Subject: Kiln\nFrom: n@x.example\n\nFree on Monday.\n>From then on ask Piet.\n"
+    data = b"".join(b"From a@x.example Thu May  2 09:00:00 2024\n" + mail + b"\n" for mail in (first, second))
+    for content in (data, data.replace(b"\n", b"\r\n")):
+        parsed = await extractor.parse_file(content, upload(content, "Inbox"))
+        assert parsed.text.startswith(
+            "# Schlüssel\n\nSubject: Schlüssel\nFrom: z@x.example\n\nDer Schlüssel hängt bei Voss."
+        )
+        assert "# Kiln\n" in parsed.text
+        assert "Free on Monday.\nFrom then on ask Piet." in parsed.text
+
+
+async def test_damaged_and_large_archives_are_refused_or_read_in_part(
+    extractor: FileParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tar({"a.txt": b"Text.", "b.txt": bytes(range(256)) * 40})
+    assert "- more files: damaged" in (await extractor.parse_file(whole[:4096], upload(whole, "a.tar"))).text
+    assert "damaged" in await reason(extractor, gzip.compress(b"x" * 9999)[:20], "a.txt.gz")
+    monkeypatch.setattr(archive_files, "MAX_UNPACKED_BYTES", 30_000)
+    bomb = tar({"small.txt": b"Text.", "zeros.txt": b"0" * 90_000}, "w:gz")
+    assert "- more files: the archive unpacks to more" in (await extractor.parse_file(bomb, upload(bomb, "a.tgz"))).text
+    assert "unpacks to more" in await reason(extractor, gzip.compress(b"0" * 90_000), "zeros.txt.gz")
+    monkeypatch.setattr(archive_files, "MAX_UNPACKED_BYTES", 100_000)
+    monkeypatch.setattr(archive_files, "MAX_FILES", 1)
+    many = tar({"a.txt": b"Text.", "b.txt": b"Text."})
+    assert "- more files: more than 1" in (await extractor.parse_file(many, upload(many, "a.tar"))).text
 
 
 async def test_archives_are_bounded_in_count_size_and_depth(
@@ -163,7 +224,7 @@ async def test_a_drawing_gives_its_words(extractor: FileParser) -> None:
     head = b'<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY x "secret">]><svg xmlns="http://www.w3.org/2000/svg">'
     data = head + b"<title>Map</title><text>Old <tspan>town</tspan> &x;</text></svg>"
     parsed = await extractor.parse_file(data, upload(data, "map.svg"))
-    assert (parsed.type, parsed.text) == ("image", "Map\nOld town &x;")
+    assert (parsed.type, parsed.title, parsed.text) == ("image", "Map", "Map\nOld town &x;")
     assert "no title, description or label" in await reason(extractor, b"<svg><rect/></svg>", "a.svg")
 
 
@@ -179,8 +240,27 @@ async def test_a_file_without_a_name_in_an_archive_is_passed_over(extractor: Fil
     assert "Text." in (await extractor.parse_file(data, upload(data, "a.zip"))).text
 
 
-def test_slides_with_damaged_names_have_no_notes() -> None:
-    assert slide_notes(file_samples.archive({"ü.xml": "x"}).replace("ü".encode(), b"\xc3\xff")) == {}
+def test_slides_with_damaged_names_stay_as_they_are() -> None:
+    damaged = file_samples.archive({"ü.xml": "x"}).replace("ü".encode(), b"\xc3\xff")
+    assert arrange_slides(damaged, ["One."]) == ["One."]
+
+
+def test_slides_come_in_the_order_of_the_presentation() -> None:
+    relation = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/slide"
+    links = "".join(
+        f'<Relationship Id="r{number}" Type="{relation}" Target="{target}"/>'
+        for number, target in ((1, "slides/slide1.xml"), (2, "/ppt/slides/slide2.xml"), (10, "slides/slide10.xml"))
+    )
+    shown = "".join(f'<p:sldId id="25{number}" r:id="r{number}"/>' for number in (10, 1, 2, 7))
+    deck = file_samples.archive(
+        {
+            "ppt/presentation.xml": f'<p:presentation xmlns:p="p" xmlns:r="r">{shown}</p:presentation>',
+            "ppt/_rels/presentation.xml.rels": f"<Relationships>{links}</Relationships>",
+            **{f"ppt/slides/slide{number}.xml": "<p/>" for number in (1, 2, 10)},
+        }
+    )
+    assert arrange_slides(deck, ["One.", "Two.", "Ten."]) == ["Ten.", "One.", "Two."]
+    assert arrange_slides(deck, ["One.", "Two."]) == ["One.", "Two."]
 
 
 class FailingPages(ParserPool):

@@ -1,6 +1,7 @@
 """Files and texts become canonical text, or an error that a person can act on."""
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -23,6 +24,7 @@ from tests.support import file_samples
 from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
+OLE_HEAD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
 
 
 @pytest.fixture
@@ -139,6 +141,105 @@ async def test_a_page_of_another_charset_keeps_its_characters(extractor: FilePar
     assert (found.text, found.title) == ("Größe", "Straße")
 
 
+async def test_a_file_that_declares_its_charset_is_read_in_it(extractor: FileParser) -> None:
+    letter = "Sehr geehrte Damen und Herren, the ferry sails at noon from the pier beside the old fish market. " * 3
+    cases = [
+        (
+            "windows-1251",
+            '<html><head><meta charset="windows-1251"></head><body><p>Гвозди {0}</p></body></html>',
+            "a.html",
+        ),
+        (
+            "shift_jis",
+            (
+                '<html><head><meta http-equiv="Content-Type" content="text/html; charset=x-sjis"></head>'
+                "<body>受付 {0}</body></html>"
+            ),
+            "a.html",
+        ),
+        ("iso-8859-7", '<?xml version="1.0" encoding="ISO-8859-7"?><name>Καλημέρα {0}</name>', "a.xml"),
+        ("koi8-r", "# -*- coding: koi8-r -*-\n# Погода {0}\nx = 1\n", "a.py"),
+    ]
+    for charset, text, filename in cases:
+        data = text.format(letter).encode(charset)
+        found = await extractor.parse_file(data, upload(data, filename))
+        assert any(word in found.text for word in ("Гвозди", "受付", "Καλημέρα", "Погода")), charset
+        assert "noon from the pier" in found.text
+    data = f"Her page says charset=koi8-r. {letter} Größe".encode("cp1252")
+    assert "Größe" in (await extractor.parse_file(data, upload(data, "a.txt"))).text
+
+
+async def test_letters_that_json_escapes_are_found(extractor: FileParser) -> None:
+    data = rb'{"city": "B\u00fcsum", "team": "\u7d4c\u7406 \ud83d\udeb2", "path": "C:\\users", "odd": "\u0022 \ud800"}'
+    found = await extractor.parse_file(data, upload(data, "a.json"))
+    assert found.text == r'{"city": "Büsum", "team": "経理 🚲", "path": "C:\\users", "odd": "\u0022 \ud800"}'
+    assert json.loads(found.text) == json.loads(data)
+
+
+async def test_source_code_that_is_called_a_video_is_read(extractor: FileParser) -> None:
+    data = b"// Gate seven is for cattle.\nexport const gate = 7;\n"
+    found = await extractor.parse_file(data, upload(data, "gate.ts", "video/mp2t"))
+    assert (found.type, found.text) == ("code", data.decode())
+    assert "Videos are not supported" in await reason(extractor, b"\x47\x40\x00\x10" * 200, "gate.mpg")
+
+
+async def test_front_matter_names_a_markdown_file(extractor: FileParser) -> None:
+    for text, title in (
+        ('---\ntags: [ops]\ntitle: "Tapes: a guide"\n---\n\n# Backups\n', "Tapes: a guide"),
+        ("+++\ntitle = 'Roof works'\n+++\n\n# Roof\n", "Roof works"),
+        ("---\ntitle: >\n  folded\n---\n\n# Roof\n", "Roof"),
+        ("---\n\nA line between rules.\n\n---\n\n# Roof\ntitle: none\n", "Roof"),
+    ):
+        data = text.encode()
+        assert (await extractor.parse_file(data, upload(data, "a.md"))).title == title
+
+
+async def test_contacts_become_readable(extractor: FileParser) -> None:
+    card = (
+        "BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Dr. Elin Quist\r\nORG:Fjord Clinic;Cardiology\r\n"
+        "TEL;TYPE=CELL,VOICE:+47 900 11 223\r\nitem1.EMAIL;type=INTERNET:elin@clinic.example\r\n"
+        "item1.X-ABLabel:_$!<Work>!$_\r\nADR;TYPE=home:;;Storgata 5;Bod\u00f8;;8006;Norway\r\n"
+        "NOTE:Call after 15:00\\, never on Fridays.\r\nPHOTO;ENCODING=b:/9j/4AAQ\r\n SkZJRgAB=\r\nEND:VCARD\r\n"
+    )
+    data = card.encode()
+    found = await extractor.parse_file(data, upload(data, "elin.vcf", "text/vcard"))
+    assert (found.type, found.title) == ("contacts", "Dr. Elin Quist")
+    assert found.text == (
+        "### Dr. Elin Quist\n\nOrganization: Fjord Clinic, Cardiology  \nPhone (cell): +47 900 11 223  \n"
+        "E-mail (Work): elin@clinic.example  \nAddress (home): Storgata 5, Bodø, 8006, Norway\n\n"
+        "Call after 15:00, never on Fridays."
+    )
+    old = (
+        "BEGIN:VCARD\r\nVERSION:2.1\r\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:=C3=98stby;=C3=\r\n=85se;;;\r\n"
+        "TEL;CELL:+4791122334\r\nEND:VCARD\r\n"
+    )
+    both = data + old.encode()
+    found = await extractor.parse_file(both, upload(both, "all.vcf"))
+    assert found.title == "all.vcf"
+    assert "### Åse Østby\n\nPhone (cell): +4791122334" in found.text
+
+
+async def test_a_calendar_is_named_by_its_name_or_only_event(extractor: FileParser) -> None:
+    event = "BEGIN:VEVENT\nSUMMARY:Regatta\nDTSTART:20240618T180000Z\nEND:VEVENT\n"
+    for lines, title in (
+        (f"X-WR-CALNAME:Rowing club\n{event}{event}", "Rowing club"),
+        (event, "Regatta"),
+        (event * 2, "club.ics"),
+    ):
+        data = f"BEGIN:VCALENDAR\n{lines}END:VCALENDAR\n".encode()
+        found = await extractor.parse_file(data, upload(data, "club.ics"))
+        assert (found.type, found.title) == ("calendar", title)
+
+
+async def test_a_notebook_has_no_colours_of_the_terminal(extractor: FileParser) -> None:
+    output = {"output_type": "error", "ename": "E", "evalue": "bad", "traceback": ["\u001b[0;31mE\u001b[0m: bad plot"]}
+    cell = {"cell_type": "code", "execution_count": 1, "metadata": {}, "source": "plot()", "outputs": [output]}
+    data = json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}).encode()
+    found = await extractor.parse_file(data, upload(data, "a.ipynb"))
+    assert "E: bad plot" in found.text
+    assert "[0;31m" not in found.text
+
+
 async def test_source_code_and_json_are_taken_as_they_are(extractor: FileParser) -> None:
     data = b"def double(x):\n    return 2 * x\n"
     found = await extractor.parse_file(data, upload(data, "double.py"))
@@ -165,7 +266,10 @@ async def test_what_cannot_be_read_says_why_and_the_next_file_works(extractor: F
         (b"", "a.txt", "empty"),
         (b"  \n ", "a.pdf", "empty"),
         (bytes(range(256)) * 20, "a.txt", "not text"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "a.docx", "password"),
+        (OLE_HEAD + "EncryptedPackage".encode("utf-16-le"), "a.docx", "password"),
+        (OLE_HEAD, "a.docx", "old format, or damaged"),
+        (OLE_HEAD, "a.msg", "damaged"),
+        (b"7z\xbc\xaf\x27\x1c" + bytes(300), "a.7z", "Send a ZIP or TAR archive"),
         (file_samples.zip_bomb(), "a.docx", "unpacks to far more"),
         (b"x" * (MAX_TEXT_CHARS + 1), "a.txt", "Split it"),
     ]

@@ -56,6 +56,52 @@ async def test_each_passage_of_a_pdf_names_its_page(parser: FileParser) -> None:
     assert {"1", "2", "3", "4"} < {page for page, _ in found}
 
 
+async def test_what_is_filled_in_and_noted_stands_on_its_page(parser: FileParser) -> None:
+    data = file_samples.pdf(
+        "Camp registration, see https://camp.example/rules",
+        annotations=(
+            "/Subtype /Widget /FT /Tx /T (p1.name) /TU (Name of child) /V (Ragna Holt) /Rect [200 690 400 710]",
+            "/Subtype /Widget /FT /Btn /T (vegan) /V /Off /Rect [200 660 215 675]",
+            "/Subtype /Widget /FT /Tx /Ff 8192 /T (pin) /V (4711) /Rect [200 600 400 620]",
+            "/Subtype /Text /Rect [400 690 420 710] /Contents (Ask for a tent.) /T (Bea)",
+            "/Subtype /Link /Rect [72 715 400 730] /A << /S /URI /URI (https://camp.example/rules) >>",
+            "/Subtype /Link /Rect [72 715 400 730] /A << /S /URI /URI (https://camp.example/prices) >>",
+        ),
+    )
+    (page,) = split_pages((await parse(parser, data, "form.pdf")).text)
+    text, _, added = page.partition("\n\n")
+    assert text == "Camp registration, see https://camp.example/rules"
+    assert added.split("  \n") == [
+        "Name of child: Ragna Holt",
+        "Note by Bea: Ask for a tent.",
+        "Links: https://camp.example/prices",
+    ]
+
+
+async def test_slides_of_opendocument_are_numbered(parser: FileParser) -> None:
+    frame = "<draw:frame><draw:text-box><text:p>{0}</text:p></draw:text-box></draw:frame>"
+    spaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{urn}:1.0"'
+        for name, urn in (("office", "office"), ("draw", "drawing"), ("text", "text"))
+    )
+    slides = "".join(
+        f'<draw:page draw:name="{name}">{frame.format(text)}</draw:page>'
+        for name, text in (("page1", "Io has volcanoes."), ("Europa", "An ocean is below the ice."))
+    )
+    body = f"<office:body><office:presentation>{slides}</office:presentation></office:body>"
+    data = file_samples.archive(
+        {
+            "mimetype": "application/vnd.oasis.opendocument.presentation",
+            "content.xml": f"<office:document-content {spaces}>{body}</office:document-content>",
+        }
+    )
+    parsed = await parse(parser, data, "moons.odp")
+    assert (parsed.type, split_pages(parsed.text)) == (
+        "odp",
+        ["Io has volcanoes.", "## Europa\n\nAn ocean is below the ice."],
+    )
+
+
 async def test_a_passage_over_two_pages_names_both(parser: FileParser) -> None:
     data = pdf_writer.write_pdf(["It begins here,", "and ends here."])
     assert [page for page, _ in pages_by_text(await parse(parser, data, "short.pdf"))] == ["1-2"]

@@ -2,7 +2,7 @@
 
 import { el } from "../dom.js";
 
-const FORMATTED = new Set(["markdown", "html", "webpage", "email", "docx", "doc", "odt", "rtf", "pptx", "ppt", "xlsx", "xls", "ods", "csv", "epub", "pdf", "notion", "image"]);
+const FORMATTED = new Set(["markdown", "html", "webpage", "email", "docx", "doc", "odt", "rtf", "pptx", "ppt", "xlsx", "xls", "ods", "odp", "csv", "epub", "archive", "calendar", "contacts", "pdf", "notion", "image"]);
 const BLOCK = /^(#{1,6}\s|\s*([-*+]|\d+[.)])\s|\||>|```|\f)|^\s*$/;
 const INLINE = /(\*\*|__)(?=\S)(.+?)\1|`([^`]+)`|!?\[([^\]]*)\]\(((?:[^()\s]|\([^()\s]*\))*)(?:\s"[^"]*")?\)|\\([\\`*_{}[\]()#+\-.!|>~])/;
 const MAIL_FIELD = /^(Subject|From|To|Cc|Date|Attachments?):\s(.*)$/;
