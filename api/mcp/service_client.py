@@ -21,20 +21,25 @@ class ServiceClient:
     """HTTP API with one caller's key in `headers`, so that the usual permissions apply.
 
     `default_namespace`: used if a call names none; None: the key's only namespace, if it has just one.
+    `extensions`: for the transport.
     """
 
     client: httpx2.AsyncClient
     headers: Mapping[str, str] = field(default_factory=dict)
     default_namespace: str | None = None
+    extensions: Mapping[str, Any] = field(default_factory=dict)
 
     async def call(
         self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: JsonObject | None = None
     ) -> JsonObject:
         """Return the response body; ToolCallError with the service's message if the call fails."""
         request_id = correlation.current_request_id()
-        headers = {**self.headers, **({} if request_id is None else {"x-request-id": request_id})}
+        named = {**self.headers, **({} if request_id is None else {"x-request-id": request_id})}
+        headers = httpx2.Headers(named, encoding="latin-1")  # as servers read them
         try:
-            response = await self.client.request(method, path, params=query, json=body, headers=headers)
+            response = await self.client.request(
+                method, path, params=query, json=body, headers=headers, extensions=dict(self.extensions)
+            )
         except httpx2.TransportError as error:
             raise ToolCallError(
                 f"The memory service at {self.client.base_url} does not answer ({error}). Is it running?"

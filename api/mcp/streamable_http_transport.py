@@ -8,12 +8,13 @@ from urllib.parse import urlsplit
 
 import httpx2
 from fastapi import APIRouter, FastAPI, Request
-from starlette.datastructures import Headers
+from starlette.datastructures import Address
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors.http_errors import ForbiddenError
 from api.mcp.service_client import ServiceClient
+from api.policies.recall_log import PURPOSE_HEADER
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.limits import MAX_BODY_BYTES, MAX_CONTENT_BYTES
 from schemas.strict_json import parse_json
@@ -28,6 +29,9 @@ NAMESPACE_HEADER = "x-recollect-namespace"
 MAX_MESSAGE_BYTES = MAX_CONTENT_BYTES + MAX_BODY_BYTES
 """Largest message in bytes: the largest document content plus its envelope."""
 _PARSE_ERROR = -32700
+_PASSED_HEADERS = ("authorization", PURPOSE_HEADER)
+_CALLER = "recollect.caller"
+"""Extension of a request in this process: the address that the message came from."""
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -75,12 +79,14 @@ class McpEndpoint:
         from api.mcp.mcp_server import create_server  # noqa: PLC0415 - as above
 
         client = httpx2.AsyncClient(
-            transport=httpx2.ASGITransport(self._app), base_url="http://recollect", trust_env=False
+            transport=_InProcessTransport(self._app), base_url="http://recollect", trust_env=False
         )
 
         def client_for(context: "RequestContext") -> ServiceClient:
-            headers: Headers = context.request.headers  # type: ignore[union-attr]  # HTTP always brings its request
-            return ServiceClient(client, {"authorization": headers["authorization"]}, headers.get(NAMESPACE_HEADER))
+            request: Request = context.request  # type: ignore[assignment]  # HTTP always brings its request
+            given = request.headers
+            headers = {name: given[name] for name in _PASSED_HEADERS if name in given}
+            return ServiceClient(client, headers, given.get(NAMESPACE_HEADER), {_CALLER: request.client})
 
         return StreamableHTTPSessionManager(
             create_server(client_for), json_response=True, stateless=True, max_request_body_size=MAX_MESSAGE_BYTES
@@ -91,6 +97,18 @@ class McpEndpoint:
         async with sessions.run():
             ready.set()
             await self._closing.wait()
+
+
+class _InProcessTransport(httpx2.AsyncBaseTransport):
+    """Calls an application in this process as whoever sent the message, for its records of who did what."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        caller: Address | None = request.extensions.get(_CALLER)
+        transport = httpx2.ASGITransport(self._app, client=("", 0) if caller is None else (caller.host, caller.port))
+        return await transport.handle_async_request(request)
 
 
 class _McpRoute(ContractRoute):
@@ -133,9 +151,16 @@ def _parse_error(reason: str) -> Response:
 def _reject_foreign_origin(request: Request, origins: Collection[str]) -> None:
     """Refuse pages of other sites, as the MCP specification requires; only browsers send an Origin."""
     origin = request.headers.get("origin")
-    if origin is None or "*" in origins or origin in origins or urlsplit(origin).hostname in _LOOPBACK:
+    if origin is None or "*" in origins or origin in origins or _host(origin) in _LOOPBACK:
         return
     raise ForbiddenError(
         "Pages of this origin may not use MCP here",
         f"{origin[:200]} is not among the operator's RECOLLECT_CORS_ORIGINS.",
     )
+
+
+def _host(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).hostname
+    except ValueError:
+        return None

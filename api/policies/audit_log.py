@@ -60,6 +60,14 @@ AUDITED_OPERATIONS: Final[Mapping[str, str]] = {
     "postNsByNamespaceExplainQuestionsByIdTest": "standing question tried",
     "postNsByNamespaceExplainQuestionsByIdDeadLetters": "undelivered notifications redelivered or discarded",
     "deleteNsByNamespaceExplainQuestionsById": "standing question deleted",
+    # The same acts over the earlier interfaces.
+    "patchV3Settings": "organization changed",
+    "postV3ConnectionsByProvider": "connector created",
+    "deleteV3ConnectionsByProvider_or_id": "connector removed",
+    "deleteV3ContainerTagsByNamespace": "namespace erased or moved",
+    "postV3ContainerTagsMerge": "namespace erased or moved",
+    "deleteV3DocumentsById": "documents erased",
+    "deleteV3DocumentsBulk": "documents erased",
 }
 """Audited operations: operation id to action."""
 log = logging.getLogger("recollect.audit")

@@ -96,7 +96,7 @@ async def create(caller: ConnectKey, provider: Provider, body: CreateConnectionB
         place = ".".join(str(part) for part in first["loc"][1:]).replace("config", "metadata")
         raise BadRequestError(f"{provider} can't be connected so", f"{place or 'body'}: {first['msg']}") from error
     created = await connector_management.create(access.state, access.principal, access.namespace, connector)
-    access.add_audit_fields(id=created.id, provider=provider)
+    access.add_audit_fields(id=created.id)
     link = created.authorization.url if created.authorization else ""
     answer = ConnectionCreated(id=created.id, auth_link=link, expires_in=AUTHORIZATION_EXPIRY if link else "")
     if body.redirect_url:
@@ -126,6 +126,7 @@ async def delete(
         else await _connector_by_id(caller, provider_or_id)
     )
     namespace = _namespace_to_change(caller, connector)
+    caller.add_audit_fields(namespace=namespace, id=connector.id)
     await connector_management.delete(caller.state, namespace, connector.id, documents=deleteDocuments)
     return ConnectionDeleted(id=connector.id, provider=connector.provider)
 

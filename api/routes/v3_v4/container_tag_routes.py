@@ -26,6 +26,7 @@ async def merge(caller: MoveKey, body: bodies.MergeBody) -> bodies.MergeQueued:
     sources = [tag for tag in dict.fromkeys(body.container_tags) if tag != body.target_container_tag]
     if not sources:
         raise BadRequestError("There is nothing to merge", "Name containers other than the target.")
+    caller.add_audit_fields(namespaces=", ".join(sources), moveTo=body.target_container_tag)
     for tag in (*sources, body.target_container_tag):
         open_container(caller, tag)
     for tag in sources:

@@ -23,6 +23,7 @@ def open_for_change(caller: AuthenticatedCaller, tags: Sequence[str]) -> Namespa
 
 def open_container(caller: AuthenticatedCaller, tag: str) -> NamespaceAccess:
     """Open a container for what the route's key may do; ForbiddenError if the key is not for it."""
+    caller.add_audit_fields(namespace=tag)
     if not caller.principal.covers(tag):
         raise ForbiddenError("The key does not open this container", f"containerTag: {tag}")
     caller.note_read(tag)

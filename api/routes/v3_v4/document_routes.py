@@ -134,13 +134,16 @@ async def delete_many(caller: ForgetKey, body: bodies.DeleteDocumentsBody) -> bo
     """Delete documents by id, or all documents of the named containers."""
     if body.ids:
         count, errors = await _delete_ids(caller, body.ids)
+        caller.add_audit_fields(count=count, ids=", ".join(body.ids))
         answer = bodies.DeleteDocumentsResponse(success=not errors, deleted_count=count)
         if errors:
             answer.errors = errors
         return answer
     if not body.tags:
         raise BadRequestError("Nothing is named", "Send ids or containerTags.")
+    caller.add_audit_fields(namespaces=", ".join(body.tags))
     count = sum([await _delete_contents(caller, tag, body.filepath) for tag in body.tags])
+    caller.add_audit_fields(count=count)
     return bodies.DeleteDocumentsResponse(success=True, deleted_count=count, container_tags=body.tags)
 
 
@@ -192,6 +195,7 @@ async def delete(caller: ForgetKey, id: DocumentPath) -> Response:
     """Delete a document with its passages, and memories that no other document supports."""
     found = await find_document(caller, id)
     await document_submission.delete_documents(caller.state, found.access.namespace, [found.row.id])
+    caller.add_audit_fields(id=found.row.id)
     return Response(status_code=204)
 
 

@@ -33,7 +33,7 @@ async def test_there_are_no_streams_or_sessions_to_open_or_end(client: ContractC
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1.evil.example"])
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1.evil.example", "http://["])
 async def test_pages_of_other_sites_are_refused(client: ContractClient, origin: str) -> None:
     answer = await client.fails(403, "POST", "/mcp", PING, headers={**ACCEPT, "origin": origin})
     assert "RECOLLECT_CORS_ORIGINS" in answer["details"]

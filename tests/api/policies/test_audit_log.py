@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import httpx2
 import pytest
+from fastapi.routing import APIRoute
 
+from api.application import _API_ROUTERS
 from api.policies.audit_log import AUDITED_OPERATIONS
 from schemas.events import AuditEntryRecorded
 from tests.api.conftest import ADMIN, Service
@@ -19,6 +22,16 @@ UNAUDITED_OPERATIONS = {
     "postAdminConnectorsByIdCheck",
 }
 """Operations of administrators that change nothing, or only what anybody could: bytes, a run."""
+EARLIER_UNAUDITED_OPERATIONS = {
+    *("postV3Search", "postV4Search", "postV4Profile", "postV4ProfileBuckets", "postV3DocumentsList"),
+    *("postV4MemoriesList", "postV3ConnectionsList", "postV3ConnectionsByProviderConnection"),
+    *("postV3ConnectionsByProviderDocuments", "postV3ConnectionsByIdConfigure", "postV3SettingsReset"),
+    *("postV3SettingsSuggestBuckets", "postV3ConnectionsByProviderImport"),
+    *("postV3Documents", "postV3DocumentsBatch", "postV3DocumentsFile", "patchV3DocumentsById", "postV4Conversations"),
+    *("postV4Memories", "patchV4Memories", "deleteV4Memories", "postV4MemoriesForgetMatching"),
+    "patchV3ContainerTagsByNamespace",
+}
+"""Reads, refusals, a run, and changes that are no acts over the current interface either."""
 
 
 async def audit_entries(client: ContractClient, query: str = "") -> list[Any]:
@@ -98,7 +111,83 @@ def test_whatever_an_administrator_changes_is_an_act() -> None:
     }
     assert changes - AUDITED_OPERATIONS.keys() == UNAUDITED_OPERATIONS
     operation_ids = {operation["operationId"] for operation in operations(ours()).values()}
-    assert AUDITED_OPERATIONS.keys() <= operation_ids
+    assert AUDITED_OPERATIONS.keys() <= operation_ids | earlier_changes()
+
+
+def earlier_changes() -> set[str | None]:
+    return {
+        route.operation_id
+        for part in _API_ROUTERS
+        for route in part.router.routes
+        if isinstance(route, APIRoute)
+        and route.path.startswith(("/v3/", "/v4/"))
+        and "GET" not in (route.methods or ())
+    }
+
+
+def test_what_the_earlier_interfaces_change_is_an_act_too() -> None:
+    assert earlier_changes() - AUDITED_OPERATIONS.keys() == EARLIER_UNAUDITED_OPERATIONS
+
+
+@pytest.mark.parametrize(
+    ("request_line", "body", "act", "details"),
+    [
+        ("DELETE /v3/documents/a", None, "documents erased", {"namespace": "alice", "id": "a"}),
+        (
+            "DELETE /v3/documents/bulk",
+            {"ids": ["a"]},
+            "documents erased",
+            {"namespace": "alice", "count": "1", "ids": "a"},
+        ),
+        (
+            "DELETE /v3/documents/bulk",
+            {"containerTags": ["alice"]},
+            "documents erased",
+            {"namespace": "alice", "namespaces": "alice", "count": "1"},
+        ),
+        (
+            "DELETE /v3/container-tags/alice",
+            None,
+            "namespace erased or moved",
+            {"namespace": "alice", "documents": "1", "memories": "0"},
+        ),
+        (
+            "POST /v3/container-tags/merge",
+            {"containerTags": ["alice"], "targetContainerTag": "ben"},
+            "namespace erased or moved",
+            {"namespace": "ben", "namespaces": "alice", "moveTo": "ben"},
+        ),
+        ("PATCH /v3/settings", {"filterPrompt": "Trade secrets."}, "organization changed", {}),
+    ],
+)
+async def test_an_act_over_an_earlier_interface_is_kept_like_any_other(
+    request_line: str, body: Any, act: str, details: dict[str, str], client: ContractClient
+) -> None:
+    await client.ok("POST", "/ns/alice/document", {"content": "Ada plays the cello.", "id": "a"})
+    method, _, path = request_line.partition(" ")
+    assert (await client(method, path, body)).is_success
+    (entry,) = await audit_entries(client)
+    assert (entry["action"], entry["outcome"]) == (act, "done")
+    assert details.items() <= entry["details"].items()
+
+
+async def test_a_refused_act_over_an_earlier_interface_names_its_container(client: ContractClient) -> None:
+    key, writer = await issued(client, role="write", namespaces=["ben"])
+    await writer.fails(403, "DELETE", "/v3/documents/bulk", {"containerTags": ["alice"]})
+    newest = (await audit_entries(client))[0]
+    assert (newest["action"], newest["outcome"], newest["key"]) == ("documents erased", "refused", key)
+    assert newest["details"]["namespace"] == "alice"
+
+
+async def test_an_act_over_mcp_says_from_where_it_came(service: Service, client: ContractClient) -> None:
+    await client.ok("POST", "/ns/alice/document", {"content": "Ada plays the cello.", "id": "a"})
+    arguments = {"namespace": "alice", "ids": ["none"], "redact": True, "dryRun": True}
+    call = {"name": "forget_memory", "arguments": arguments}
+    elsewhere = ContractClient(httpx2.ASGITransport(service.app, client=("203.0.113.9", 4711)), ADMIN)
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    await elsewhere.ok("POST", "/mcp", message, headers={"accept": "application/json, text/event-stream"})
+    (entry,) = await audit_entries(client)
+    assert (entry["action"], entry["address"]) == ("sentences redacted", "203.0.113.9")
 
 
 async def test_a_repeated_action_is_recorded_as_such(client: ContractClient) -> None:

@@ -130,6 +130,18 @@ async def test_of_a_file_the_document_is_recorded_and_nothing_in_the_file(tmp_pa
         await service.client.fails(400, "GET", f"{PATH}?before=2026-01-01")
 
 
+async def test_a_read_over_mcp_is_recorded_with_the_purpose_that_its_caller_states(tmp_path: Path) -> None:
+    async with running_service(tmp_path / "data") as service:
+        await service.add_document("home", "Ada keeps a violin in Porto.", id="diary")
+        await service.client.ok("PUT", PATH, {"recallLog": True})
+        call = {"name": "get_document", "arguments": {"namespace": "home", "id": "diary"}}
+        headers = {"accept": "application/json, text/event-stream", "x-recollect-purpose": b"R\xe9clamation 7"}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        await service.client.ok("POST", "/mcp", message, headers=headers)
+        (entry,) = await _entries(service)
+        assert (entry["purpose"], entry["ids"][0]) == ("Réclamation 7", "diary")
+
+
 async def test_a_feed_is_recorded_when_it_opens(tmp_path: Path) -> None:
     async with running_service(tmp_path / "data") as service:
         await service.add_document("home", "Ada keeps a violin in Porto.", id="diary")
