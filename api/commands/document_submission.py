@@ -135,6 +135,21 @@ async def require_quota_for(access: NamespaceAccess, draft: DocumentDraft) -> No
         access.require_document_quota(1, draft.size)
 
 
+async def require_quota_to_change(
+    access: NamespaceAccess, document_id: str, operation: SubmissionOperation, draft: DocumentDraft
+) -> None:
+    """Raise QuotaExceededError for a change that brings content, unless the document has had it; NotFoundError."""
+    row = await access.state.require_document(access.namespace, document_id)
+    key = submission_key(row.incarnation, 0, (operation, draft))
+    if not is_known(row, key, access.state.clock.now()):
+        _require_quota(access, _patch_changes(row, draft) if operation == "patch" else draft)
+
+
+def _require_quota(access: NamespaceAccess, draft: DocumentDraft) -> None:
+    if draft.content is not None or draft.upload is not None:
+        access.require_document_quota(1, draft.size)
+
+
 def _new_content(rows: Mapping[str, DocumentRow], drafts: Sequence[tuple[str, DocumentDraft]]) -> list[DocumentDraft]:
     """Return the drafts with content that their documents lack; one that repeats an earlier draft is there once."""
     sent: dict[str, tuple[str | None, Upload | None]] = {}
@@ -218,8 +233,7 @@ async def _change_document(
         draft = _patch_changes(row, draft)
         if draft.is_empty():
             return SubmissionOutcome(row.id, row.key, row.status)
-    if draft.content is not None:
-        access.require_document_quota(1, draft.size)
+    _require_quota(access, draft)
     packed = None if draft.content is None else await state.blobs.store_text(draft.content)
     event = _submission_event(state, operation, row, draft, packed)
     after = await submit(state, [_with_key(event, key)])

@@ -28,6 +28,7 @@ from schemas.strict_json import parse_json
 
 COMMON_ERRORS = (400, 401, 403, 500)
 CHARACTERS_PER_TOKEN = 4
+_ANSWERS_IN_WORDS = frozenset({"application/json", "text/markdown"})
 RouteHandler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -161,9 +162,9 @@ def _require_tokens(request: Request) -> bool:
 
 
 def _count_tokens(request: Request, response: Response) -> None:
-    """Count the tokens of an answer; a stream, which is of any length, counts as none."""
+    """Count the tokens of an answer in words; a file, or a stream, which is of any length, counts as none."""
     state, principal = app_state(request), authenticated_principal(request)
-    if principal is not None and response.media_type == "application/json":
+    if principal is not None and response.media_type in _ANSWERS_IN_WORDS:
         tokens = -(-len(bytes(response.body)) // CHARACTERS_PER_TOKEN)
         state.policies.quotas.count(principal, state.clock, UsageCounts(tokens=tokens))
 

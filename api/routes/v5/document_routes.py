@@ -81,17 +81,24 @@ async def upload_file(request: Request, access: WriteAccess) -> bodies.DocumentA
 async def replace_with_file(request: Request, access: WriteAccess, id: DocumentPath) -> bodies.DocumentAccepted:
     """Replace a document, its metadata and all other fields."""
     await access.state.require_document(access.namespace, id)
-    access.require_document_quota(1, 1)
-    draft = await multipart_upload.read_document_draft(request, access.state, file_required=True)
+    draft = await multipart_upload.read_document_draft(
+        request,
+        access.state,
+        file_required=True,
+        before_storing=partial(document_submission.require_quota_to_change, access, id, "replace"),
+    )
     return _accepted_response(await document_submission.replace_document(access, id, draft))
 
 
 async def update_file(request: Request, access: WriteAccess, id: DocumentPath) -> bodies.DocumentAccepted:
     """Change the given fields; metadata merges key by key."""
     await access.state.require_document(access.namespace, id)
-    draft = await multipart_upload.read_document_draft(request, access.state, file_required=False)
-    if draft.upload is not None:
-        access.require_document_quota(1, draft.size)
+    draft = await multipart_upload.read_document_draft(
+        request,
+        access.state,
+        file_required=False,
+        before_storing=partial(document_submission.require_quota_to_change, access, id, "patch"),
+    )
     return _accepted_response(await document_submission.patch_document(access, id, draft))
 
 

@@ -1,6 +1,7 @@
 """Rate limits and quotas of keys over HTTP."""
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from api.dependencies.app_state import CurrentAppState
 from api.policies.monthly_quotas import MonthlyQuota, MonthlyQuotas
 from api.policies.token_bucket import RateLimiter
+from pipeline.errors import RejectedError
+from schemas.events import BlobRef
 from tests.api.conftest import Service
 from tests.api.policies.test_api_keys import issued
 from tests.support.contract_client import ContractClient
@@ -108,6 +111,23 @@ async def test_at_a_full_quota_an_unchanged_file_and_a_repeated_request_are_take
     await limited.fails(402, "POST", "/v3/documents/file", files=other | {"containerTag": (None, "alice")})
 
 
+@pytest.mark.parametrize("limit", [{"monthlyDocuments": 2}, {"monthlyBytes": 100}])
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+async def test_a_file_beyond_the_quota_changes_no_document_and_is_not_stored(
+    method: str, limit: dict[str, int], service: Service, client: ContractClient
+) -> None:
+    _, limited = await issued(client, **limit)
+    await limited.ok("POST", "/ns/alice/document", {**NOTE, "id": "a"})
+    small = {"file": ("a.txt", b"Ada lives in Porto.", "text/plain")}
+    headers = {"idempotency-key": "once"}
+    await limited.ok(method, "/ns/alice/document/file/a", files=small, headers=headers)
+    await limited.ok(method, "/ns/alice/document/file/a", files=small, headers=headers)
+    data = b"Ben lives in Rome." * 10
+    await limited.fails(402, method, "/ns/alice/document/file/a", files={"file": ("b.txt", data, "text/plain")})
+    with pytest.raises(RejectedError, match="missing"):
+        await service.state.blobs.get(BlobRef(sha256=sha256(data).hexdigest(), size=len(data)))
+
+
 async def test_keys_of_a_limited_admin_key_share_its_quota(client: ContractClient) -> None:
     _, team = await issued(client, role="admin", namespaces=["team:*"], monthlyDocuments=2, monthlySearches=1)
     _, lead = await issued(team, role="admin", namespaces=["team:*"])
@@ -175,10 +195,20 @@ async def test_a_key_is_answered_no_more_tokens_than_its_budget(client: Contract
         refused = await reader.fails(429, "GET", "/ns/alice/document/a")
         assert "quota of tokens is used up" in refused["error"]
         await reader.fails(429, "POST", "/ns/alice/search", {"query": "cello"})
+        await reader.fails(429, "POST", "/ns/alice/profile", headers={"accept": "text/markdown"})
     await limited.ok("POST", "/ns/alice/document", {**NOTE, "id": "b"})
     used = await client.ok("GET", "/admin/usage")
     assert next(row for row in used["keys"] if row["id"] == key)["tokens"] == {"used": 0, "limit": 10}
     assert sum(row["tokens"]["used"] for row in used["keys"]) > 10
+
+
+async def test_a_page_of_markdown_uses_tokens_as_json_does(client: ContractClient) -> None:
+    key, limited = await issued(client, role="read", monthlyTokens=1_000)
+    page = await limited("POST", "/ns/alice/profile", headers={"accept": "text/markdown"})
+    assert page.headers["content-type"].startswith("text/markdown")
+    used = await client.ok("GET", "/admin/usage")
+    tokens = next(row for row in used["keys"] if row["id"] == key)["tokens"]["used"]
+    assert tokens == -(-len(page.content) // 4)
 
 
 async def test_the_organization_has_quotas_that_all_keys_share(service: Service, client: ContractClient) -> None:
