@@ -25,10 +25,17 @@ def router(site: Path | None) -> APIRouter:
     assets = read_static_files(ASSETS_DIR)
 
     def find(path: str) -> StaticFile | None:
-        if site is not None and not path.startswith("api/"):
-            wanted = (site / path).resolve()
-            if wanted.is_relative_to(site.resolve()) and wanted.is_file():
-                return read_static_file(wanted)
+        if site is not None and not path.startswith("api/") and (wanted := _find_file(site, path)) is not None:
+            return read_static_file(wanted)
         return assets.get(path)
 
     return static_routes("docs", find, RESPONSE_HEADERS, "documentation")
+
+
+def _find_file(folder: Path, path: str) -> Path | None:
+    """Return the file at a path below a folder; None if there is none, or can't be one."""
+    try:
+        wanted = (folder / path).resolve()
+        return wanted if wanted.is_relative_to(folder.resolve()) and wanted.is_file() else None
+    except (OSError, ValueError):
+        return None  # too long for a name, or with a NUL

@@ -143,7 +143,7 @@ async def test_a_built_site_is_served_around_the_reference(tmp_path: Path) -> No
         assert known.status_code == 304
         assert (await http.get("/docs/guides/quickstart")).headers["location"] == "quickstart/"
         assert "API reference" in (await http.get("/docs/api/")).text
-        for name in ("..%2Fsite-secret", "guides/%2e%2e/%2e%2e/site-secret", "guides/nothing/"):
+        for name in ("..%2Fsite-secret", "guides/%2e%2e/%2e%2e/site-secret", "guides/nothing/", "%00", "a" * 5000):
             assert (await http.get(f"/docs/{name}")).status_code == 404
 
 
