@@ -1,5 +1,6 @@
 """Base models of events and of HTTP bodies."""
 
+import re
 from datetime import UTC, datetime
 from types import NoneType
 from typing import Any, ClassVar, Self, get_args
@@ -9,6 +10,16 @@ from pydantic.alias_generators import to_camel
 
 MetadataValue = str | bool | int | float | list[str]
 Metadata = dict[str, MetadataValue]
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+
+
+def replace_unstorable(text: str) -> str:
+    """Replace what no event and no table can hold: NUL, and half of a surrogate pair, as JSON can write it.
+
+    >>> replace_unstorable("a\\ud83d b\\x00")
+    'a� b�'
+    """
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 class Event(BaseModel):

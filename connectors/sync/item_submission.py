@@ -11,14 +11,13 @@ from connectors.errors import ResourceFetchError
 from connectors.sync_messages import SourceItem
 from pipeline.ports import Blobs
 from pipeline.store.tables.connector_state_table import ConnectorStateTable, StateKind
-from schemas.base import Metadata, format_timestamp
+from schemas.base import Metadata, format_timestamp, replace_unstorable
 from schemas.events import ConnectorChanged, Content, DocumentSubmitted, Upload
 from schemas.ids import document_key
 from schemas.limits import MAX_DOCUMENT_ID_LENGTH, MAX_FILE_BYTES, MAX_TEXT_CHARS
 
 _PAGE_SIZE = 1000
 _NOT_ALLOWED_IN_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_NOT_STORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _KINDS: Final[tuple[StateKind, ...]] = ("item", "failed")
 
 
@@ -94,7 +93,7 @@ async def build_submission(
         upload=upload,
         metadata=_document_metadata(row, item),
         date=format_timestamp(item.date) if item.date else None,
-        title=_replace_unstorable(item.title) if item.title else None,
+        title=replace_unstorable(item.title) if item.title else None,
         url=item.url or "",
     )
 
@@ -117,8 +116,8 @@ async def _store_content(item: SourceItem, blobs: Blobs) -> tuple[Content | None
         if not file.data:
             raise ResourceFetchError("The file is empty.")
         ref = await blobs.put(file.data, file.media_type or "application/octet-stream")
-        return None, Upload(blob=ref, filename=_replace_unstorable(file.filename), mime_type=file.media_type)
-    text = _replace_unstorable(item.text or "").strip() or _replace_unstorable(item.title or "").strip()
+        return None, Upload(blob=ref, filename=replace_unstorable(file.filename), mime_type=file.media_type)
+    text = replace_unstorable(item.text or "").strip() or replace_unstorable(item.title or "").strip()
     if not text:
         raise ResourceFetchError("The item has no text.")
     if len(text) > MAX_TEXT_CHARS:
@@ -133,12 +132,8 @@ def _document_metadata(row: ConnectorChanged, item: SourceItem) -> Metadata:
 
 def _clean_value(value: str | float | bool | list[str]) -> str | float | bool | list[str]:
     if isinstance(value, str):
-        return _replace_unstorable(value)
-    return [_replace_unstorable(text) for text in value] if isinstance(value, list) else value
-
-
-def _replace_unstorable(text: str) -> str:
-    return _NOT_STORABLE.sub("\ufffd", text)
+        return replace_unstorable(value)
+    return [replace_unstorable(text) for text in value] if isinstance(value, list) else value
 
 
 async def find_orphaned_documents(

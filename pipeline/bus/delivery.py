@@ -189,8 +189,7 @@ class Delivery:
             log.error(
                 "%s failed on %s", stage.name, _describe_range([pair.record]), exc_info=failure.error, extra=extra
             )
-        if stage.on_dead_letter is not None:
-            await stage.on_dead_letter(pair.record, reason_for_users(failure.error))
+        await self._notify(stage, pair.record, failure)
         await self._send_to_dlq(stage, pair.raw, failure)
         self._consecutive_faults[stage.name] = 0 if expected else self._consecutive_faults[stage.name] + 1
         if self._consecutive_faults[stage.name] >= CIRCUIT_BREAKER_THRESHOLD:
@@ -201,6 +200,19 @@ class Delivery:
                 f" The last error was {error_with_call_chain(failure.error)}",
                 pair.raw.offset,
             ) from failure.error
+
+    async def _notify(self, stage: Stage[E], record: Record[E], failure: _Failure) -> None:
+        """Tell the stage of its dead letter; what hindered it with the record may hinder this too."""
+        if stage.on_dead_letter is None:
+            return
+        try:
+            await stage.on_dead_letter(record, reason_for_users(failure.error))
+        except Exception as error:
+            # As in `_handle_through_outages`.
+            if _is_cancelled() or isinstance(error, RetryableError) or is_outage(error):
+                raise
+            extra = {"fields": _record_log_fields(stage, record)}
+            log.exception("%s could not mark %s as failed", stage.name, _describe_range([record]), extra=extra)
 
     async def _send_to_dlq(self, stage: Stage[E], raw: RawRecord, failure: _Failure) -> None:
         partition, offset = origin_position(raw)

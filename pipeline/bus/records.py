@@ -1,13 +1,17 @@
 """Records in bytes, their encoding, and dead letters."""
 
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
+
+from pydantic_core import PydanticSerializationError
 
 from pipeline.runtime import correlation
 from pipeline.stage import Record, Stage
-from schemas.base import format_timestamp
+from schemas.base import Event, format_timestamp, replace_unstorable
 from schemas.topics import E, Topic
 
 SEALED_HEADER = "sealed"
@@ -177,9 +181,27 @@ def dead_letter_record(
 def encode(entries: Sequence[tuple[str, E]]) -> list[ProducerRecord]:
     """Encode (key, event) pairs as JSON, with the headers of the current request."""
     return [
-        ProducerRecord(key.encode(), event.model_dump_json().encode(), correlation.correlation_headers(event))
-        for key, event in entries
+        ProducerRecord(key.encode(), _to_json(event), correlation.correlation_headers(event)) for key, event in entries
     ]
+
+
+def _to_json(event: Event) -> bytes:
+    try:
+        return event.model_dump_json().encode()
+    except PydanticSerializationError:
+        # A language model or a provider can write half of a surrogate pair, which no record can hold.
+        return json.dumps(_storable(event.model_dump(mode="json"))).encode()
+
+
+def _storable(value: Any) -> Any:
+    match value:
+        case str():
+            return replace_unstorable(value)
+        case dict():
+            return {name: _storable(item) for name, item in value.items()}
+        case list():
+            return [_storable(item) for item in value]
+    return value
 
 
 async def select_dead_letters(

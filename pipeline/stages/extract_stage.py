@@ -8,7 +8,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from pipeline.errors import ParsingError, RejectedError, RetryableError
@@ -44,6 +44,7 @@ from pipeline.stages.submission_projection import (
 )
 from pipeline.tombstones import LocalTombstones
 from schemas.address_secrets import mask_secrets
+from schemas.base import replace_unstorable
 from schemas.events import Content, DocumentExtracted, DocumentSubmitted, ImportedDocument
 from schemas.limits import MAX_TEXT_CHARS
 from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
@@ -302,6 +303,11 @@ class ExtractStage:
         return ResolvedSubmission(record, text, imported.type, imported.title, imported.summary, imported.url)
 
     async def _parse(self, event: DocumentSubmitted) -> tuple[ParsedDocument, str | None]:
+        found, url = await self._parse_source(event)
+        title = None if found.title is None else replace_unstorable(found.title)
+        return replace(found, text=replace_unstorable(found.text), title=title), url
+
+    async def _parse_source(self, event: DocumentSubmitted) -> tuple[ParsedDocument, str | None]:
         if event.upload is not None:
             upload = event.upload
             data = await self.blobs.get(upload.blob)

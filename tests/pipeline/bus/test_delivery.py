@@ -235,6 +235,29 @@ async def test_the_stage_is_notified_before_a_record_is_dead_lettered() -> None:
     assert "unexpected" in notified[1][1]
 
 
+async def test_a_record_that_the_stage_cannot_even_mark_as_failed_is_dead_lettered_and_ends_nothing() -> None:
+    async def on_dead_letter(record: Record[NumberedEvent], reason: str) -> None:
+        raise ValueError(f"what hindered {record.event.number} hinders this too: {reason}")
+
+    harness = DeliveryHarness({0: unexpected()})
+    await harness.delivery.deliver(
+        replace(harness.stage, on_dead_letter=on_dead_letter),
+        [raw(offset, value) for offset, value in enumerate(values(2))],
+    )
+    assert (harness.dead_lettered, harness.numbers) == ([0], [1])
+
+
+@pytest.mark.parametrize("error", [OutageError("the log can't be written"), RetryableError("the lock was lost")])
+async def test_an_outage_while_a_record_is_marked_as_failed_loses_no_dead_letter(error: Exception) -> None:
+    async def on_dead_letter(record: Record[NumberedEvent], reason: str) -> None:
+        raise error
+
+    harness = DeliveryHarness({0: rejected()})
+    with pytest.raises(type(error)):
+        await harness.delivery.deliver(replace(harness.stage, on_dead_letter=on_dead_letter), [raw(0, values(1)[0])])
+    assert harness.dead_lettered == []
+
+
 @pytest.mark.parametrize(
     "error", [OutageError("the log can't be written"), OSError(errno.ENOSPC, "No space left on device")]
 )

@@ -59,7 +59,7 @@ class PlainExtractor:
             error = ParsingError("The file is damaged. Send it again.")
             error.document_type = "pdf"
             raise error
-        return ParsedDocument(text=data.decode(), type="pdf", title=upload.filename)
+        return ParsedDocument(text=data.decode(errors="surrogatepass"), type="pdf", title=upload.filename)
 
     async def parse_text(self, text: str) -> ParsedDocument:
         return ParsedDocument(text=text, type="text", title=text[:10] or None)
@@ -286,6 +286,15 @@ async def test_a_file_that_cannot_be_read_shows_what_it_is() -> None:
     await world.blobs.put(b"bad", "application/pdf")
     await world.handle_batch(submission(0, upload=upload_of(b"bad", "x.pdf")))
     assert (world.row().type, world.row().text) == ("pdf", None)
+
+
+async def test_halves_of_characters_and_nul_in_a_file_are_replaced() -> None:
+    world = StageHarness()
+    data = "I live in \ud83d Rome\x00.".encode(errors="surrogatepass")
+    await world.blobs.put(data, "application/json")
+    await world.handle_batch(submission(0, upload=upload_of(data, "a\udc00.json")))
+    assert world.published() == ["I live in \ufffd Rome\ufffd."]
+    assert (world.row().status, world.row().title) == ("chunking", "a\ufffd.json")
 
 
 async def test_a_missing_file_fails_its_document() -> None:
