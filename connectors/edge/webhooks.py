@@ -22,6 +22,7 @@ TIMEOUT_SECONDS: Final = 8.0
 MAX_DELIVERY_AGE: Final = timedelta(minutes=10)
 _MAX_REMEMBERED_DELIVERIES: Final = 10_000
 _MAX_CONCURRENT: Final = 8
+_MALFORMED: Final = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,8 @@ class WebhookReceiver:
         self, request: Request, body: bytes, provider: Provider, row: ConnectorChanged | None
     ) -> Response:
         try:
-            receipt = await provider.verify_delivery(
+            receipt = await _receipt(
+                provider,
                 WebhookDelivery(
                     method=request.method,
                     headers={key.lower(): value for key, value in request.headers.items()},
@@ -65,7 +67,7 @@ class WebhookReceiver:
                     body=body,
                     received_at=self.registry.now(),
                     subscription=await self._subscription(row),
-                )
+                ),
             )
             _reject_stale(receipt, self.registry.now())
             await self._process(receipt, provider, row)
@@ -125,6 +127,16 @@ class WebhookReceiver:
         if len(self._recent_deliveries) > _MAX_REMEMBERED_DELIVERIES:
             self._recent_deliveries.popitem(last=False)
         return is_known
+
+
+async def _receipt(provider: Provider, delivery: WebhookDelivery) -> VerifiedDelivery:
+    """Verify a delivery. What breaks the reading of it, such as JSON of great depth, is not from the provider."""
+    try:
+        return await provider.verify_delivery(delivery)
+    except ConnectorError:
+        raise
+    except _MALFORMED as error:
+        raise WebhookVerificationError(f"It is malformed ({type(error).__name__}).") from error
 
 
 def _is_account(row: ConnectorChanged, key: str) -> bool:

@@ -162,6 +162,16 @@ def file_extension(filename: str | None) -> str:
     return (path.suffix[1:] or path.name).lower()
 
 
+def printable_name(filename: str) -> str | None:
+    r"""Return the last part of a file's name without what can't be printed; None if nothing is left.
+
+    >>> printable_name("../a\\b\u202e\ud800.pdf"), printable_name("a/")
+    ('b.pdf', None)
+    """
+    last = filename.replace("\\", "/").rpartition("/")[2]
+    return "".join(char for char in last if char.isprintable())[:255] or None
+
+
 def _kind_from_signature(data: bytes) -> str | None:
     if data[:4] == b"PK\x03\x04":
         return _kind_of_zip(data)

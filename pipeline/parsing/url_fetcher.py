@@ -5,7 +5,6 @@ rebinding changes nothing. Proxies, cookies and credentials of the environment a
 """
 
 import asyncio
-import re
 import socket
 from collections.abc import Awaitable, Callable
 from email.message import Message
@@ -19,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 import httpx2
 
 from pipeline.errors import ParsingError, RetryableError
-from pipeline.parsing.file_types import KIND_BY_EXTENSION, KIND_BY_MIME_TYPE, file_extension
+from pipeline.parsing.file_types import KIND_BY_EXTENSION, KIND_BY_MIME_TYPE, file_extension, printable_name
 from schemas.address_secrets import mask_secrets
 from schemas.events import BlobRef, Upload
 from schemas.limits import FETCH_TIMEOUT_SECONDS, MAX_FETCH_BYTES
@@ -208,4 +207,4 @@ def _filename(response: httpx2.Response) -> str | None:
     header = Message()
     header["Content-Disposition"] = response.headers.get("content-disposition", "")
     name = header.get_filename() or unquote(response.url.path.rsplit("/", 1)[-1])
-    return re.sub(r"[\x00-\x1f/\\]", "", name) if "." in name else None
+    return printable_name(name) if "." in name else None

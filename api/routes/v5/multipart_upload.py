@@ -16,6 +16,7 @@ from starlette.requests import Request
 from api.commands.document_submission import DocumentDraft
 from api.dependencies.app_state import AppState
 from api.errors.http_errors import BadRequestError, PayloadTooLargeError
+from pipeline.parsing.file_types import printable_name
 from schemas.base import Metadata
 from schemas.events import BlobRef, Upload
 from schemas.http.field_types import parse_metadata
@@ -151,13 +152,8 @@ def _require_size(file: UploadFile) -> None:
 
 def _upload_of(file: UploadFile, fields: FileFormFields, blob: BlobRef) -> Upload:
     return Upload(
-        blob=blob, filename=_sanitize_filename(file.filename), file_type=fields.file_type, mime_type=fields.mime_type
+        blob=blob,
+        filename=printable_name(file.filename or ""),
+        file_type=fields.file_type,
+        mime_type=fields.mime_type,
     )
-
-
-def _sanitize_filename(filename: str | None) -> str | None:
-    """Return the last part of the name, without unprintable characters."""
-    if not filename:
-        return None
-    last = filename.replace("\\", "/").rpartition("/")[2]
-    return "".join(char for char in last if char.isprintable())[:255] or None

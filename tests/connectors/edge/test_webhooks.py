@@ -82,6 +82,16 @@ async def test_what_is_not_signed_is_refused(world: ConnectedService, shelf: Sam
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"[]", b"1", b"\xff", b"", b'{"minutes_ago": 1e300}'])
+async def test_what_no_provider_would_send_is_refused(
+    body: bytes, world: ConnectedService, shelf: SampleSource
+) -> None:
+    _, path, _ = await _ready(world, shelf)
+    for address in (path, "/webhooks/github"):
+        assert (await _send(world, address, body)).status_code == 401
+
+
+@pytest.mark.anyio
 async def test_what_nobody_here_subscribed_to_is_not_found(world: ConnectedService, shelf: SampleSource) -> None:
     _, path, secret = await _ready(world, shelf)
     assert (await _send(world, "/webhooks/notion", {"id": "1"}, secret)).status_code == 404

@@ -198,11 +198,11 @@ async def test_what_may_work_later_is_retryable() -> None:
         await HttpFetcher(allow_private=True).fetch(url)
 
 
-async def test_a_download_keeps_its_name() -> None:
-    headers = {
-        "content-type": "application/octet-stream",
-        "content-disposition": 'attachment; filename="a.pdf"',
-    }
+@pytest.mark.parametrize(
+    "named", ['filename="a.pdf"', 'filename="../x/a.pdf"', "filename*=raw_unicode_escape''a%5Cud800.pdf"]
+)
+async def test_a_download_keeps_its_name_as_far_as_it_is_one(named: str) -> None:
+    headers = {"content-type": "application/octet-stream", "content-disposition": f"attachment; {named}"}
     async with stub_server({"/get": StubResponse(b"%PDF-", headers=headers)}) as server:
         _, upload = await HttpFetcher(allow_private=True).fetch(server.url + "/get")
     assert upload.filename == "a.pdf"
