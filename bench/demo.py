@@ -3,9 +3,8 @@
 from io import StringIO
 from pathlib import Path
 
-from rich.console import Console
-
 from app.cli.commands.demo_command import MESSAGES, run_demo
+from app.cli.conventions import Terminal
 from bench.result_tables import replace_section
 
 WIDTH = 120
@@ -14,7 +13,7 @@ WIDTH = 120
 def main() -> None:
     """Run the demonstration and write its output into the README."""
     output = StringIO()
-    run_demo(None, Console(file=output, width=WIDTH))
+    run_demo(None, Terminal(file=output, width=WIDTH))
     text = output.getvalue()
     lines = "\n".join(line.rstrip() for line in text[text.index(MESSAGES[0][0]) :].strip().splitlines())
     readme = Path(__file__).parent.parent / "README.md"

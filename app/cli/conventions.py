@@ -1,6 +1,7 @@
 """Conventions of all commands: exit codes, output for people and for programs, examples in the help."""
 
 import json
+import re
 import sys
 from enum import IntEnum
 from typing import Annotated, Any
@@ -9,7 +10,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
+_CONTROL_PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
+_CONTROLS = _CONTROL_PICTURES | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+_CONTROL_OUTSIDE_ASCII = re.compile(r"[\x7f-\x9f]")
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON to standard output, for programs.")]
 
 
@@ -43,19 +48,50 @@ _EXIT_CODE_BY_HTTP_STATUS = {
 }
 
 
+class Terminal(Console):
+    """Console that shows control characters of texts, which would steer the terminal: anybody may have written them."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
+
+
+def say(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a text with its control characters shown."""
+    typer.echo(visible(text), err=err, nl=nl)
+
+
+def visible(text: str) -> str:
+    r"""Return a text with pictures in place of control characters.
+
+    >>> visible("\x1b]0;title\x07\tAda\n")
+    '␛]0;title␇\tAda\n'
+    """
+    return text.translate(_CONTROLS)
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    r"""Write JSON that holds no control character as it is.
+
+    >>> to_json({"é": "\x1b\x9b"})
+    '{"é": "\\u001b\\u009b"}'
+    """
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return _CONTROL_OUTSIDE_ASCII.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def exit_code_for_status(status: int) -> ExitCode:
     return _EXIT_CODE_BY_HTTP_STATUS.get(status, ExitCode.FAILED)
 
 
 def error_exit(message: str, exit_code: ExitCode = ExitCode.FAILED) -> typer.Exit:
     """Print a message to standard error and return the exception to raise."""
-    typer.echo(message, err=True)
+    say(message, err=True)
     return typer.Exit(exit_code)
 
 
 def confirm(question: str) -> None:
     """Ask on standard error; typer.Abort unless the answer is yes. Nothing is written to standard output."""
-    typer.echo(f"{question} [y/N]: ", err=True, nl=False)
+    say(f"{question} [y/N]: ", err=True, nl=False)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise typer.Abort
 
@@ -71,15 +107,15 @@ def emit(value: Any, *lines: str | Table, as_json: bool, empty: str = "results")
     `empty`: the plural noun of the items, for "There are no ...", which goes to standard error.
     """
     if as_json:
-        typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        typer.echo(to_json(value, indent=2))
     elif not value:
-        typer.echo(f"There are no {empty}.", err=True)
+        say(f"There are no {empty}.", err=True)
     else:
         for line in lines:
             if isinstance(line, str):
-                typer.echo(line)
+                say(line)
             else:
-                Console().print(line)
+                Terminal().print(line)
 
 
 def examples_epilog(*lines: str) -> str:

@@ -9,7 +9,7 @@ import typer
 from app.cli.cli_settings import load_settings
 from app.cli.commands import demo_command
 from app.cli.commands.core_commands import app
-from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog
+from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog, say
 from app.cli.local_process import apply_process_tuning, exit_on_startup_error, run_event_loop
 from pipeline.errors import OutageError, StageFaultError
 from pipeline.runtime import log_format
@@ -55,7 +55,7 @@ def serve(
         ) from error
     try:
         with exit_on_startup_error():
-            run_event_loop(settings, run_service(settings, listener, roles, typer.echo))
+            run_event_loop(settings, run_service(settings, listener, roles, say))
     except ExceptionGroup as errors:
         raise _exit_for_stage_fault(errors) from errors
     finally:
@@ -92,7 +92,7 @@ def topics(
     """Create missing Kafka topics, and list differences from the expected configuration."""
     settings = load_settings()
     if settings.kafka_bootstrap is None:
-        typer.echo("RECOLLECT_KAFKA_BOOTSTRAP is not set: the embedded log creates its own topics.", err=as_json)
+        say("RECOLLECT_KAFKA_BOOTSTRAP is not set: the embedded log creates its own topics.", err=as_json)
         if as_json:
             emit({"differences": []}, as_json=True)
         return

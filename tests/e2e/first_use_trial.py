@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 import httpx2
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from rich.console import Console
 from rich.table import Table
 
+from app.cli.conventions import Terminal
 from bench.service_process import unconfigured
 from tests.support import guide_blocks
 from tests.support.chromium import CHROMEDRIVER, chromium
@@ -130,7 +130,7 @@ def _print_steps(trial: FirstUseTrial) -> None:
         table.add_row(what, str(commands), f"{seconds - before:.0f}")
         before = seconds
     table.add_row("all", str(sum(commands for _, commands, _ in trial.steps)), f"{before:.0f}")
-    Console().print(table)
+    Terminal().print(table)
 
 
 def main() -> None:

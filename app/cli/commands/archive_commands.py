@@ -13,10 +13,19 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 from rich.progress import Progress
 
-from app.cli.conventions import ExitCode, JsonOption, confirm, emit, error_exit, examples_epilog, pluralize
+from app.cli.conventions import (
+    ExitCode,
+    JsonOption,
+    Terminal,
+    confirm,
+    emit,
+    error_exit,
+    examples_epilog,
+    pluralize,
+    say,
+)
 from app.cli.remote_service import Key, RemoteService, Url
 from pipeline.runtime.batches import batches_within
 from schemas.export_format import FORMAT_VERSION, Manifest
@@ -54,7 +63,7 @@ def export(
     if as_json:
         emit({"documents": total, "target": target}, as_json=True)
     else:
-        typer.echo(f"{pluralize(total, 'document')} written to {target}", err=True)
+        say(f"{pluralize(total, 'document')} written to {target}", err=True)
 
 
 def import_archive(source: Path, *, as_json: bool, url: str | None, key: str | None) -> None:
@@ -72,7 +81,7 @@ def import_archive(source: Path, *, as_json: bool, url: str | None, key: str | N
         emit(counts, as_json=True)
         return
     accepted = f"{counts['documents']} documents and {counts['memories']} memories accepted"
-    typer.echo(f"{accepted}, {counts['unchanged']} documents were here already", err=True)
+    say(f"{accepted}, {counts['unchanged']} documents were here already", err=True)
 
 
 def _export_namespaces(service: RemoteService, folder: Path, names: list[str] | None) -> int:
@@ -164,7 +173,7 @@ def _check_manifest(file: Path) -> None:
 @contextmanager
 def _progress_bar(description: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on standard error; yields the function that advances it."""
-    with Progress(console=Console(stderr=True), transient=True) as bars:
+    with Progress(console=Terminal(stderr=True), transient=True) as bars:
         task = bars.add_task(description, total=total)
         yield lambda amount: bars.advance(task, amount)
 

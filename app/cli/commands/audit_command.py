@@ -1,13 +1,12 @@
 """`recollect audit`: administrative acts."""
 
-import json
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from app.cli.conventions import ExitCode, emit, error_exit, examples_epilog
+from app.cli.conventions import ExitCode, emit, error_exit, examples_epilog, say, to_json
 from app.cli.remote_service import JsonObject, Key, RemoteService, Url
 
 EXAMPLES = examples_epilog(
@@ -43,7 +42,7 @@ def audit(
     entries = _fetch_entries(service, path, limit)
     if as_json:
         for entry in reversed(entries):
-            typer.echo(json.dumps(entry, ensure_ascii=False))
+            say(to_json(entry))
     elif reads is None:
         _show_acts(entries)
     else:

@@ -5,11 +5,10 @@ from secrets import token_bytes
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from app.cli.conventions import JsonOption, emit, error_exit, examples_epilog
+from app.cli.conventions import JsonOption, Terminal, emit, error_exit, examples_epilog
 from app.cli.remote_service import Key, RemoteService, Url
 
 connectors = typer.Typer(no_args_is_help=True, help="Sources that namespaces are synchronized with.")
@@ -35,7 +34,7 @@ def list_connectors(*, as_json: JsonOption = False, url: Url = None, key: Key = 
     for connector in found:
         table.add_row(*map(escape, _table_row(connector)))
     # A narrow terminal shall break lines and not ids, which people copy.
-    Console(width=max(Console().width, _MIN_TABLE_WIDTH)).print(table)
+    Terminal(width=max(Terminal().width, _MIN_TABLE_WIDTH)).print(table)
 
 
 @connectors.command(

@@ -6,7 +6,7 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from app.cli.conventions import ExitCode, JsonOption, confirm, emit, error_exit, examples_epilog, pluralize
+from app.cli.conventions import ExitCode, JsonOption, confirm, emit, error_exit, examples_epilog, pluralize, say
 from app.cli.remote_service import PAGE_SIZE, JsonObject, Key, RemoteService, Url
 
 GET_EXAMPLES = examples_epilog("recollect get alice diary", "recollect get alice diary --json")
@@ -213,12 +213,12 @@ def profile(namespace: Namespace, *, as_json: JsonOption = False, url: Url = Non
 def _explain_emptiness(service: RemoteService, namespace: str) -> None:
     """Say that the namespace is unknown, or how many of its documents await the forming of memories."""
     if service.find(f"/ns/{namespace}") is None:
-        typer.echo(f"There is no namespace {namespace}: `recollect namespaces` lists those that exist.", err=True)
+        say(f"There is no namespace {namespace}: `recollect namespaces` lists those that exist.", err=True)
         return
     query = {"limit": PAGE_SIZE, "order": "desc"}
     newest = service.request("POST", f"/ns/{namespace}/list/documents", params=query, json={})["documents"]
     if waiting := sum(document["system"]["dreamingStatus"] == "dreaming" for document in newest):
-        typer.echo(f"Memories of {pluralize(waiting, 'document')} are still to be formed: try again soon.", err=True)
+        say(f"Memories of {pluralize(waiting, 'document')} are still to be formed: try again soon.", err=True)
 
 
 def _whole_column(title: str, cells: list[str]) -> Column:
@@ -238,8 +238,8 @@ def _forget_found(service: RemoteService, namespace: str, matches: list[JsonObje
         return {"count": 0, "errors": [], "matches": []}
     if not yes:
         for match in matches:
-            typer.echo(f"  {match['memory']}", err=True)
-        typer.echo("Passages that say it are still found; --redact takes the sentences out of them too.", err=True)
+            say(f"  {match['memory']}", err=True)
+        say("Passages that say it are still found; --redact takes the sentences out of them too.", err=True)
         confirm(f"Forget {pluralize(len(matches), 'memory', 'memories')}?")
     ids = [match["id"] for match in matches]
     return service.request("DELETE", f"/ns/{namespace}/memories", json={"ids": ids})
@@ -255,7 +255,7 @@ def _redact(service: RemoteService, namespace: str, ids: list[str], *, dry_run: 
         return
     if not yes:
         for line in lines:
-            typer.echo(line, err=True)
+            say(line, err=True)
         confirm("Forget these memories and take these sentences out of the documents?")
     answer = service.request("POST", path, json={"ids": ids})
     counts = pluralize(answer["count"], "memory", "memories"), pluralize(len(answer["documents"]), "document")
@@ -274,7 +274,7 @@ def _report(answer: JsonObject, summary: str, *, as_json: bool) -> None:
     """Print what a removal did; exits with NOT_FOUND if some ids were unknown."""
     emit(answer, summary, as_json=as_json)
     for error in answer["errors"]:
-        typer.echo(f"{error['id']}: {error['error']}", err=True)
+        say(f"{error['id']}: {error['error']}", err=True)
     if answer["errors"]:
         raise typer.Exit(ExitCode.NOT_FOUND)
 

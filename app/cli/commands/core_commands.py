@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from app.cli import sealing_commands
@@ -27,7 +26,7 @@ from app.cli.commands import (
     usage_command,
 )
 from app.cli.commands.content_commands import Namespace
-from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog, pluralize
+from app.cli.conventions import ExitCode, JsonOption, Terminal, emit, error_exit, examples_epilog, pluralize, say
 from app.cli.remote_service import JsonObject, Key, RemoteService, Url
 from pipeline.text.page_breaks import page_phrase
 
@@ -41,7 +40,7 @@ app.add_typer(connector_commands.connectors, name="connectors")
 
 def _print_version(requested: bool) -> None:
     if requested:
-        typer.echo(f"recollect {version('recollect')}")
+        say(f"recollect {version('recollect')}")
         raise typer.Exit
 
 
@@ -95,7 +94,7 @@ def add(
         body["date"] = date
         answer = service.request("POST", f"/ns/{namespace}/document", json=body)
     if wait:
-        with Console(stderr=True).status(f"Waiting until {answer['id']} can be searched…"):
+        with Terminal(stderr=True).status(f"Waiting until {answer['id']} can be searched…"):
             answer["status"] = _wait_until_done(service, namespace, answer["id"])
     emit(answer, answer["id"], as_json=as_json)
 
@@ -188,7 +187,7 @@ def search(
     if as_json:
         emit(answer, as_json=True)
         return
-    console = Console()
+    console = Terminal()
     for result in answer["results"]:
         text, source = escape(result_text(result)), escape(result_source(result))
         console.print(f"[bold]{result['similarity']:.2f}[/]  {text}  [dim]{source}[/]")
@@ -196,7 +195,7 @@ def search(
             console.print(f"[dim]{part['score']:+10.2f}  {part['signal']}: {escape(part['description'])}[/]")
     console.print(f"[dim]{pluralize(len(answer['results']), 'result')} in {answer['searchTime']:.0f} ms[/]")
     for note in answer.get("limitations", {}).get("notes", ()):
-        typer.echo(note, err=True)
+        say(note, err=True)
 
 
 def result_text(result: JsonObject) -> str:

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
 
 from app.cli import remote_service
 from app.cli.cli_settings import load_settings
-from app.cli.conventions import error_exit, examples_epilog
+from app.cli.conventions import Terminal, error_exit, examples_epilog
 from app.data_directories import read_address
 
 EXAMPLES = examples_epilog("recollect demo")
@@ -41,10 +40,10 @@ def demo(*, url: remote_service.Url = None, key: remote_service.Key = None) -> N
     settings = load_settings()
     running = remote_service.LocalService(url, None) if url else remote_service.find_local_service(settings)
     secret = remote_service.find_key(key, settings, running.folder) if running else None
-    run_demo(remote_service.RemoteService.connect(running.address, secret) if running and secret else None, Console())
+    run_demo(remote_service.RemoteService.connect(running.address, secret) if running and secret else None, Terminal())
 
 
-def run_demo(service: remote_service.RemoteService | None, console: Console) -> None:
+def run_demo(service: remote_service.RemoteService | None, console: Terminal) -> None:
     """Run the demonstration on a service; without one, on a temporary service."""
     if service is not None:
         console.print(f"Using the service at {service.address}, namespace [bold]{NAMESPACE}[/].\n")
@@ -60,7 +59,7 @@ def run_demo(service: remote_service.RemoteService | None, console: Console) -> 
         _demonstrate(temporary, console)
 
 
-def _demonstrate(service: remote_service.RemoteService, console: Console) -> None:
+def _demonstrate(service: remote_service.RemoteService, console: Terminal) -> None:
     documents = [f"message-{number}" for number in range(1, len(MESSAGES) + 1)]
     service.request("DELETE", f"/ns/{NAMESPACE}/document", json={"ids": documents})  # of an earlier demonstration
     known = {memory["id"] for memory in _list_memories(service)}
@@ -83,7 +82,7 @@ def _list_memories(service: remote_service.RemoteService) -> list[remote_service
     return list(service.iterate_items("POST", path, "memories", {"order": "asc"}, json={}))
 
 
-def _print_memory(service: remote_service.RemoteService, memory: remote_service.JsonObject, console: Console) -> None:
+def _print_memory(service: remote_service.RemoteService, memory: remote_service.JsonObject, console: Terminal) -> None:
     console.print(f"    [green]remembered[/]  {escape(memory['memory'])}", soft_wrap=True)
     if memory["version"] > 1:
         path = f"/ns/{NAMESPACE}/memories/{memory['id']}"
@@ -104,7 +103,7 @@ def _wait_for_memories(service: remote_service.RemoteService, document: str) -> 
     raise error_exit(f"No memories of {document} after {MEMORY_TIMEOUT_SECONDS:.0f} seconds: see `recollect status`.")
 
 
-def _ask(service: remote_service.RemoteService, question: str, console: Console) -> None:
+def _ask(service: remote_service.RemoteService, question: str, console: Terminal) -> None:
     body: remote_service.JsonObject = {
         "query": question,
         "limit": 1,

@@ -6,11 +6,10 @@ from dataclasses import asdict
 from functools import partial
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from app.cli.conventions import emit, pluralize
+from app.cli.conventions import Terminal, emit, pluralize, say
 from app.cli.diagnostics import component_checks, host_checks
 from app.cli.diagnostics.check_runner import Check, CheckResult, Finding, run_checks
 from pipeline.settings import Settings
@@ -55,7 +54,7 @@ def build_checks(settings: Settings, validate_key: Callable[[str], object]) -> d
 async def _run_with_spinner(checks: dict[str, Check]) -> list[Finding]:
     findings: list[Finding] = []
     names = [*checks, ""]
-    with Console(stderr=True).status(f"Checking {names[0]}…") as spinner:
+    with Terminal(stderr=True).status(f"Checking {names[0]}…") as spinner:
         async for finding in run_checks(checks):
             findings.append(finding)
             spinner.update(f"Checking {names[names.index(finding.component) + 1]}…")
@@ -68,8 +67,8 @@ def _print_findings(findings: list[Finding]) -> None:
         table.add_row(_STATUS_MARKUP[finding.status], finding.component, escape(finding.message))
         if finding.remedy:
             table.add_row("", "", f"[bold]→[/] {escape(finding.remedy)}")
-    Console().print(table)
+    Terminal().print(table)
     problems = sum(finding.status == "problem" for finding in findings)
     warnings = sum(finding.status == "warning" for finding in findings)
     summary = f"{pluralize(problems, 'problem')}, {pluralize(warnings, 'warning')}."
-    typer.echo(summary if problems or warnings else "All is well.")
+    say(summary if problems or warnings else "All is well.")

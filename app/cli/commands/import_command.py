@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from app.cli.cli_settings import load_settings
 from app.cli.commands.archive_commands import import_archive
-from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog
+from app.cli.conventions import ExitCode, JsonOption, Terminal, emit, error_exit, examples_epilog, say
 from app.cli.importing.document_upload import DocumentUpload
 from app.cli.importing.import_report import ImportReport, LeftOutLog, LeftOutLogError
 from app.cli.importing.sent_items import FILE_NAME, SentItems
@@ -111,7 +110,7 @@ def _import_items(
                 problem = f"The source can't be read: {error}."
             upload.flush()
     except KeyboardInterrupt:
-        typer.echo("Stopped. Repeat the import to go on from here.", err=True)
+        say("Stopped. Repeat the import to go on from here.", err=True)
         raise
     finally:
         sent.close()
@@ -143,7 +142,7 @@ def _add_item(
 def _progress(report: ImportReport) -> Iterator[Callable[[], None]]:
     """Show a line with what was read and sent on standard error; yields the function that renews it."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as line:
+    with Progress(*columns, console=Terminal(stderr=True), transient=True) as line:
         task = line.add_task("Importing", total=None)
 
         def renew() -> None:

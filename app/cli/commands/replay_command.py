@@ -9,12 +9,11 @@ from typing import Annotated, Literal
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from app.cli.cli_settings import load_settings
-from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog
+from app.cli.conventions import ExitCode, JsonOption, Terminal, emit, error_exit, examples_epilog, say
 from app.cli.local_process import apply_process_tuning, exit_on_startup_error, run_event_loop
 from app.cli.remote_service import JsonObject, Key, RemoteService, Url, is_healthy, resolve_key
 from app.data_directories import read_address
@@ -45,7 +44,7 @@ async def watch_progress(get_progress: Callable[[], JsonObject], *, as_json: boo
         TimeRemainingColumn(),
     )
     began = time.monotonic()
-    with Progress(*columns, console=Console(stderr=True)) as bars:
+    with Progress(*columns, console=Terminal(stderr=True)) as bars:
         bar = bars.add_task("Reading the log", total=None, rate=0.0)
         while (progress := get_progress())["state"] == "running":
             bars.update(
@@ -57,7 +56,7 @@ async def watch_progress(get_progress: Callable[[], JsonObject], *, as_json: boo
             )
             await asyncio.sleep(POLL_INTERVAL_SECONDS)
     for difference in progress["differences"]:
-        typer.echo(f"differs from before: {difference}", err=True)
+        say(f"differs from before: {difference}", err=True)
     served = f"Generation {progress['generation']} is served, after {progress['read']:,} records of the log."
     done = progress["state"] == "done"
     emit(progress, *([served] if done else []), as_json=as_json)
@@ -180,7 +179,7 @@ def _watch_on_service(remote: RemoteService, *, as_json: bool) -> None:
     try:
         asyncio.run(watch_progress(lambda: remote.request("GET", REPLAY_PATH), as_json=as_json))
     except KeyboardInterrupt:
-        typer.echo("The replay goes on in the service; `recollect replay --cancel` ends it.", err=True)
+        say("The replay goes on in the service; `recollect replay --cancel` ends it.", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 

@@ -3,11 +3,10 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from app.cli.conventions import JsonOption, emit, examples_epilog
+from app.cli.conventions import JsonOption, Terminal, emit, examples_epilog
 from app.cli.remote_service import JsonObject, Key, RemoteService, Url
 
 EXAMPLES = examples_epilog("recollect status", "recollect status --failed", "recollect status --json | jq .stages")
@@ -32,7 +31,7 @@ def status(
     if as_json:
         emit({"address": service.address, **answer}, as_json=True)
         return
-    console = Console()
+    console = Terminal()
     for table in (
         _service_table(service.address, answer),
         _contents_table(answer),

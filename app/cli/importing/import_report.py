@@ -5,9 +5,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from app.cli.conventions import pluralize
+from app.cli.conventions import pluralize, say
 from app.importers.imported_item import LeftOut
 
 EXAMPLES_SHOWN = 3
@@ -78,15 +76,15 @@ class ImportReport:
         places = ", ".join(sorted(self.namespaces)[:EXAMPLES_SHOWN])
         more = len(self.namespaces) - EXAMPLES_SHOWN
         into = f" into {places}{f' and {more:,} more' if more > 0 else ''}" if places else ""
-        typer.echo(f"{pluralize(self.imported, 'document')} imported{into}.", err=True)
+        say(f"{pluralize(self.imported, 'document')} imported{into}.", err=True)
         for count, text in ((self.updated, "changed in the source and updated"), (self.unchanged, "sent before")):
             if count:
-                typer.echo(f"{count:,} {text}.", err=True)
+                say(f"{count:,} {text}.", err=True)
         if not self.left_out:
             return
-        typer.echo(f"{self.left_out:,} left out:", err=True)
+        say(f"{self.left_out:,} left out:", err=True)
         for reason, count in self._left_out.most_common(_REASONS_SHOWN):
             examples = "; ".join(self._examples[reason])
-            typer.echo(f"  {count:>7,}  {reason}  ({examples}{'; …' if count > EXAMPLES_SHOWN else ''})", err=True)
+            say(f"  {count:>7,}  {reason}  ({examples}{'; …' if count > EXAMPLES_SHOWN else ''})", err=True)
         if (hidden := len(self._left_out) - _REASONS_SHOWN) > 0:
-            typer.echo(f"  and {pluralize(hidden, 'other reason')}: --left-out FILE lists all.", err=True)
+            say(f"  and {pluralize(hidden, 'other reason')}: --left-out FILE lists all.", err=True)
