@@ -24,6 +24,7 @@ from schemas.limits import NAMESPACE_PATTERN
 from schemas.strict_json import parse_json
 
 FORMAT_VERSION = 1
+DIGEST_PATTERN = r"^[0-9a-f]{64}$"
 
 
 class Manifest(Event):
@@ -96,12 +97,23 @@ def _reject_credentials(url: str) -> str:
 _WithoutCredentials = Annotated[str, AfterValidator(_reject_credentials)]
 
 
+_Incarnation = Annotated[str, Field(pattern=NAMESPACE_PATTERN.replace("+$", "+#[0-9]+$"))]
+_Digest = Annotated[str, Field(pattern=DIGEST_PATTERN)]
+
+
+class _BlobBounds(Event):
+    sha256: _Digest
+
+
+class _UploadBounds(Event):
+    blob: _BlobBounds
+
+
 class _ContentBounds(Event):
     text: _WithoutCredentials | None = None
+    blob: _BlobBounds | None = None
 
 
-_Incarnation = Annotated[str, Field(pattern=NAMESPACE_PATTERN.replace("+$", "+#[0-9]+$"))]
-_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Bounded = Annotated[Metadata, AfterValidator(parse_metadata)]
 
 
@@ -115,6 +127,7 @@ class _DocumentBounds(Event):
     group: _Bounded | None = None
     url: _WithoutCredentials | None = None
     source: _ContentBounds | None = None
+    upload: _UploadBounds | None = None
 
 
 class _NamespaceBounds(Event):

@@ -238,6 +238,8 @@ async def test_a_line_holds_no_more_than_a_request_could_have_stored(tmp_path: P
             *({"id": id_} for id_ in (".", "..", "a\nb", "a" * 256, "")),
             *({"key": key} for key in ("../../x", "A" * 32)),
             *({"metadata": {"tags": [""] * 65_536}}, {"group": {"tags": [""] * 65_536}}, {"metadata": {"a": {}}}),
+            *({"source": {"blob": {"sha256": digest, "size": 1}}} for digest in ("../../x", "a" * 63)),
+            *({"upload": {"blob": {"sha256": digest, "size": 1}}} for digest in ("//etc/passwd", "A" * 64)),
             *({"url": address}, {"source": {"text": f" {address}"}}, {"incarnation": "home/../#0"}),
         ]
         refused = [json.dumps({**document, **fields}) for fields in changed]

@@ -1,6 +1,8 @@
 """`recollect export`, and the import of what it wrote: files of namespaces or a deployment, streamed by lines."""
 
 import json
+import os
+import re
 import shutil
 import tarfile
 from collections.abc import Callable, Iterator
@@ -28,7 +30,8 @@ from app.cli.conventions import (
 )
 from app.cli.remote_service import Key, RemoteService, Url
 from pipeline.runtime.batches import batches_within
-from schemas.export_format import FORMAT_VERSION, Manifest
+from schemas.export_format import DIGEST_PATTERN, FORMAT_VERSION, Manifest
+from schemas.limits import NAMESPACE_PATTERN
 
 EXPORT_EXAMPLES = examples_epilog(
     "recollect export alice bob backup", "recollect export --all backup.tar", "recollect export alice a.tar --json"
@@ -85,7 +88,8 @@ def import_archive(source: Path, *, as_json: bool, url: str | None, key: str | N
 
 
 def _export_namespaces(service: RemoteService, folder: Path, names: list[str] | None) -> int:
-    (folder / "namespaces").mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / "namespaces").mkdir(exist_ok=True)
     if names is None:
         _download_lines(service, folder / SETTINGS_FILE, {})
         lines = map(json.loads, (folder / SETTINGS_FILE).read_bytes().splitlines())
@@ -93,7 +97,7 @@ def _export_namespaces(service: RemoteService, folder: Path, names: list[str] | 
     total = 0
     with _progress_bar("Exporting", len(names)) as advance:
         for name in names:
-            file = folder / "namespaces" / f"{name}.jsonl"
+            file = _namespace_path(folder, name)
             total += _download_lines(service, file, {"namespace": name})
             _download_blobs(service, folder, file)
             advance(1)
@@ -154,7 +158,17 @@ def _blob_digests(line: bytes) -> list[str]:
 
 
 def _blob_path(folder: Path, digest: str) -> Path:
+    """Return where an export keeps a blob; typer.Exit for a digest that would lead elsewhere."""
+    if not re.fullmatch(DIGEST_PATTERN, digest):
+        raise error_exit(f"A line of the export is invalid: {digest[:100]!r} is no SHA-256.")
     return folder / "blobs" / digest[:2] / digest[2:]
+
+
+def _namespace_path(folder: Path, name: str) -> Path:
+    """Return where an export keeps a namespace; typer.Exit for a name that would lead elsewhere."""
+    if not re.fullmatch(NAMESPACE_PATTERN, name):
+        raise error_exit(f"{name[:100]!r} is no name of a namespace.")
+    return folder / "namespaces" / f"{name}.jsonl"
 
 
 def _check_manifest(file: Path) -> None:
@@ -193,8 +207,13 @@ def _export_target(target: Path) -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=target.parent, prefix=".export-") as folder:
         yield Path(folder)
-        with tarfile.open(target, "w") as tar:
+        with open(target, "wb", opener=_open_for_owner) as file, tarfile.open(fileobj=file, mode="w") as tar:
             tar.add(folder, arcname=".")
+
+
+def _open_for_owner(path: str, flags: int) -> int:
+    """Open a new file so that nobody else on the machine can read it: an export holds what people wrote."""
+    return os.open(path, flags, 0o600)
 
 
 @contextmanager
