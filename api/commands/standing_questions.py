@@ -62,7 +62,7 @@ async def list_questions(state: AppState, namespace: str, *, with_paths: bool) -
     found = [] if row is None else questions.registry.of(row.incarnations)
     shown = [_to_response(questions, question) for question in found]
     if not with_paths:
-        shown = [question.model_copy(update={"url": _origin(question.url)}) for question in shown]
+        shown = [question.model_copy(update={"url": origin_of(question.url)}) for question in shown]
     return bodies.QuestionsResponse(questions=shown)
 
 
@@ -173,7 +173,8 @@ def _unseal(questions: QuestionNotifier, question: QuestionChanged) -> tuple[str
         raise ConflictError("The secret can't be decrypted: ask the question anew", str(error)) from error
 
 
-def _origin(url: str) -> str:
+def origin_of(url: str) -> str:
+    """Return an address without its path, which is often a secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}/…"
 

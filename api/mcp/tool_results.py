@@ -114,7 +114,9 @@ class ForgetResult(ToolResult):
             lines.append("Nothing is forgotten yet. Ask the user, then call again with these ids and dryRun false.")
         if self.sentences:
             lines.append(f"Sentences that {'were' if self.forgotten else 'would be'} taken out of documents:")
-            lines += [f"- {sentence.document}: {_on_one_line(sentence.text)}" for sentence in self.sentences]
+            lines += [
+                f"- {_id_on_one_line(sentence.document)}: {_on_one_line(sentence.text)}" for sentence in self.sentences
+            ]
         elif self.matches:
             lines.append(
                 "Passages of documents that say it are not changed, and searches find them: call with these ids and "
@@ -219,7 +221,7 @@ class NamespacePage(ToolResult):
         lines = [f"Namespaces, page {self.page} of {self.pages} ({self.total} in all):"]
         lines += [
             f"- {item.namespace}: {_count_documents(item.documents)}, {_count_memories(item.memories)}"
-            f"{'' if item.description is None else f'. {item.description}'}"
+            f"{'' if item.description is None else f'. {_on_one_line(item.description)}'}"
             for item in self.namespaces
         ]
         return "\n".join(lines)

@@ -259,9 +259,12 @@ async def test_a_secret_in_a_receivers_address_is_sent_there_and_shown_nowhere(
         assert is_signed(rotated["secret"], receiver.attempts[-1], receiver.raw[-1])
         (shown,) = (await service.client.as_key(reader["key"]).ok("GET", PATH))["questions"]
         assert shown["url"] == f"{receiver.url.removesuffix('/hook')}/…"
-        answers = [str(await service.client.ok("GET", path)) for path in (PATH, "/admin/audit")]
-        assert all("sig=***" in answer for answer in answers)
-        assert not any("s3cretvalue" in answer for answer in answers)
+        listed, audited = [str(await service.client.ok("GET", path)) for path in (PATH, "/admin/audit")]
+        assert "sig=***" in listed
+        assert "s3cretvalue" not in listed + audited
+        # The audit log is kept longer than the question, whose path may be a secret too.
+        assert receiver.url.removesuffix("/hook") in audited
+        assert "/hook" not in audited
     assert b"s3cretvalue" not in bytes_on_disk(tmp_path)
 
 

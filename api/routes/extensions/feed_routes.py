@@ -86,7 +86,7 @@ async def feed(listening: Annotated[FeedSubscription, Depends(_feed)]) -> _Event
 async def create_question(access: SubscribeAccess, body: bodies.QuestionBody) -> bodies.QuestionCreated:
     """Ask a standing question: new answers are sent to a webhook. Only this response contains the secret."""
     created = await commands.create_question(access.state, access.namespace, body, access.principal.id)
-    access.add_audit_fields(id=created.id, url=created.url)
+    access.add_audit_fields(id=created.id, url=commands.origin_of(created.url))
     return created
 
 
@@ -103,7 +103,7 @@ async def change_question(
 ) -> bodies.QuestionResponse:
     """Change, pause or resume a standing question."""
     changed = await commands.change_question(access.state, access.namespace, id, body, access.principal.id)
-    named = {} if body.url is None else {"url": changed.url}
+    named = {} if body.url is None else {"url": commands.origin_of(changed.url)}
     access.add_audit_fields(**body.model_dump(exclude_unset=True, exclude={"query", "url"}), **named)
     return changed
 
