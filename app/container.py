@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 
 import httpx2
@@ -21,8 +21,8 @@ from api.policies.request_policies import RequestPolicies, open_request_policies
 from api.questions.question_matching import QuestionSources
 from api.questions.question_notifier import QuestionNotifier
 from api.questions.webhook_sender import WebhookSender
-from api.search import profile_query, related_memories, search_query
-from api.search.search_query import search_with_pages
+from api.search import profile_query, related_memories
+from api.search.search_query import NamespaceSearch, SearchModels
 from app.connector_composition import ConnectorRuntime, encryption_keys, open_connectors, open_vault
 from app.erasure_service import ErasureService
 from app.generation_pipeline import Pipeline
@@ -180,9 +180,7 @@ async def _open_questions(supervisor: PipelineSupervisor) -> AsyncIterator[Quest
 
     def sources() -> QuestionSources:
         pipeline = supervisor.pipeline
-        store = pipeline.store
-        find = partial(search_query.search_namespace, pipeline.index_cache, _search_models(pipeline), resources.clock)
-        return QuestionSources(_feed_tables(pipeline), find, store.refresh)
+        return QuestionSources(_feed_tables(pipeline), _build_search(pipeline), pipeline.store.refresh)
 
     def find_obstacle(question: QuestionChanged, namespace: str) -> str | None:
         find = supervisor.pipeline.store.catalog.key
@@ -209,32 +207,29 @@ async def _open_questions(supervisor: PipelineSupervisor) -> AsyncIterator[Quest
 def _build_queries(pipeline: Pipeline) -> Queries:
     """Bind the queries to this pipeline's tables and indexes."""
     resources, store, index_cache = pipeline.resources, pipeline.store, pipeline.index_cache
-    models = _search_models(pipeline)
+    search = replace(_build_search(pipeline), timer=resources.metrics.time_search)
     build_profile = profile_query.ProfileQuery(pipeline.profiles, index_cache, resources.clock)
-    find = partial(search_query.search_namespace, index_cache, models, resources.clock)
-    search = resources.metrics.timed_search(partial(search_with_pages, find, store.memories, store.documents))
     return Queries(
-        search=partial(search_query.answer_search, search),
+        search=search.answer,
         build_profile=build_profile,
         find_related=partial(related_memories.related_memories, index_cache, store.memories, store.documents),
-        find_semantic_matches=partial(
-            search_query.semantic_delete_candidates, index_cache, models.embedder, store.memories
-        ),
-        explainer=QueryExplainer(search, index_cache, build_profile, models, resources.clock, store.documents),
+        find_semantic_matches=search.find_meant,
+        explainer=QueryExplainer(search, build_profile),
         provenance=OriginTracer(
             index_cache,
             store.documents,
             store.chunks,
             store.memories,
             EventLocator(resources.bus),
-            models.embedder.name,
+            pipeline.embedder.name,
         ),
     )
 
 
-def _search_models(pipeline: Pipeline) -> search_query.SearchModels:
-    resources = pipeline.resources
-    return search_query.SearchModels(pipeline.embedder, resources.reranker, resources.query_rewriter)
+def _build_search(pipeline: Pipeline) -> NamespaceSearch:
+    resources, store = pipeline.resources, pipeline.store
+    models = SearchModels(pipeline.embedder, resources.reranker, resources.query_rewriter)
+    return NamespaceSearch(pipeline.index_cache, models, store.memories, store.documents, resources.clock)
 
 
 def _build_connector_quota(supervisor: PipelineSupervisor, policies: RequestPolicies) -> ConnectorQuota:

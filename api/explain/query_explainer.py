@@ -9,17 +9,14 @@ from typing import Any
 from api.explain.absence_explainer import found_cause, score_causes, state_causes, widened
 from api.search import search_query
 from api.search.profile_query import ProfileQuery
-from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.point_in_time_index import OmittedCounts, PointInTimeIndex
 from pipeline.index.query_analysis import MAX_QUERY_CHARS
 from pipeline.index.ranking.calibration import calibration_for
 from pipeline.index.ranking.search_request_and_hits import Hit, ScoreFactor
-from pipeline.ports import Clock
 from pipeline.profile.bucket_classifier import effective_buckets
 from pipeline.profile.fact_aggregation import ProfileEntry
 from pipeline.profile.profile_sections import ProfileSnapshot
 from pipeline.rows import DocumentRow, NamespaceRow, OrganizationRow, RowKind
-from pipeline.store import ShardedDocumentTable
 from pipeline.text.query_highlights import matching_spans
 from schemas.base import format_timestamp
 from schemas.http.extensions import explain_bodies as bodies
@@ -74,14 +71,10 @@ NOTHING_OMITTED = OmittedCounts(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class QueryExplainer:
-    """Answers searches and profiles together with the reasons. `run_search` answers without them too."""
+    """Answers searches and profiles together with the reasons."""
 
-    run_search: search_query.NamespaceSearch
-    cache: NamespaceIndexCache
+    searching: search_query.NamespaceSearch
     profiling: ProfileQuery
-    models: search_query.SearchModels
-    clock: Clock
-    documents: ShardedDocumentTable
 
     async def search(self, namespace: NamespaceRow | None, body: bodies.ExplainSearchBody) -> bodies.ExplainedSearch:
         """Return the results of the search, each with its score contributions."""
@@ -94,7 +87,7 @@ class QueryExplainer:
         return bodies.ExplainedSearch(
             results=results,
             search_time=search_query.elapsed_milliseconds(started),
-            embedder=self.models.embedder.name,
+            embedder=self.searching.models.embedder.name,
             scale=self._scale(),
             **_as_of_fields(self._resolve_as_of(body.as_of), unseen),
         )
@@ -102,7 +95,7 @@ class QueryExplainer:
     async def missing(self, namespace: NamespaceRow | None, body: bodies.ExplainMissingBody) -> bodies.ExplainedAbsence:
         """Return the reasons why a document is not among the results of a search."""
         incarnations = () if namespace is None else namespace.incarnations
-        row = (await self.documents.find_by_public_id(incarnations, [body.document])).get(body.document)
+        row = (await self.searching.documents.find_by_public_id(incarnations, [body.document])).get(body.document)
         moment = self._resolve_as_of(body.as_of)
         causes, best, rank = state_causes(row, body, moment), None, None
         is_there = all(cause.reason != "unknown" for cause in causes)
@@ -146,13 +139,13 @@ class QueryExplainer:
     ) -> tuple[search_query.SearchOutcome, OmittedCounts]:
         moment = self._resolve_as_of(body.as_of)
         if moment is None:
-            return await self.run_search(namespace, body, explain=True, documents=documents), NOTHING_OMITTED
+            return await self.searching.run(namespace, body, explain=True, documents=documents), NOTHING_OMITTED
         index = await self._load_index_as_of(namespace, moment, include_forgotten=body.include.forgotten)
         asked = search_query.SearchContext(namespace.incarnations[0], moment.date(), explain=True, documents=documents)
-        return await search_query.search_index(index, self.models, body, asked), index.omitted
+        return await search_query.search_index(index, self.searching.models, body, asked), index.omitted
 
     def _scale(self) -> bodies.SimilarityScale:
-        scale = calibration_for(self.models.embedder.name)
+        scale = calibration_for(self.searching.models.embedder.name)
         return bodies.SimilarityScale(midpoint=scale.midpoint, width=scale.width)
 
     async def profile(
@@ -175,13 +168,13 @@ class QueryExplainer:
 
     def _resolve_as_of(self, as_of: datetime | None) -> datetime | None:
         """Limit a moment to the present."""
-        return None if as_of is None else min(as_of, self.clock.now())
+        return None if as_of is None else min(as_of, self.searching.clock.now())
 
     async def _load_index_as_of(
         self, namespace: NamespaceRow, moment: datetime, *, include_forgotten: bool
     ) -> PointInTimeIndex:
         return await PointInTimeIndex.load(
-            moment, self.cache.loader, namespace.incarnations, include_forgotten=include_forgotten
+            moment, self.searching.cache.loader, namespace.incarnations, include_forgotten=include_forgotten
         )
 
 

@@ -88,7 +88,7 @@ async def find_answers(
     await current.refresh(namespace.incarnations)
     body = SearchBody(query=question.query, searchMode="memories", threshold=question.threshold)
     limit = max(MAX_SEARCH_RESULTS, _LIMIT_FACTOR * len(new))
-    found = await current.search(namespace, body.model_copy(update={"limit": limit}), documents=tuple(documents))
+    found = await current.search.run(namespace, body.model_copy(update={"limit": limit}), documents=tuple(documents))
     similarity = {hit.id: hit.similarity for hit in found.hits if hit.id in new}
     return {id_: similarity[id_] for id_ in new if id_ in similarity}
 

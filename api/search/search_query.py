@@ -1,12 +1,13 @@
 """Search endpoint logic: from the request body to ranked results in the response format."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache, partial
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 from api.presenters.resource_presenter import memory_page
 from api.presenters.trust import own_words, passage_trust
@@ -78,42 +79,66 @@ class SearchOutcome:
     results: list[bodies.SearchResult]
 
 
-class NamespaceSearch(Protocol):
-    async def __call__(
+@dataclass(frozen=True, slots=True)
+class NamespaceSearch:
+    """Searches in the namespaces of one generation of tables. `timer`: measures each search."""
+
+    cache: NamespaceIndexCache
+    models: SearchModels
+    memories: MemoryTable
+    documents: DocumentTable
+    clock: Clock
+    timer: Callable[[], AbstractContextManager[object]] = nullcontext
+
+    async def answer(
+        self, namespace: NamespaceRow, body: bodies.SearchBody, *, documents: tuple[str, ...] | None = None
+    ) -> bodies.SearchResponse:
+        """Return the results of a search in an existing namespace, best first."""
+        started = perf_counter()
+        found = await self.run(namespace, body, documents=documents)
+        return bodies.SearchResponse(results=found.results, search_time=elapsed_milliseconds(started))
+
+    async def run(
         self,
         namespace: NamespaceRow,
         body: bodies.SearchBody,
         *,
         explain: bool = False,
         documents: tuple[str, ...] | None = None,
-    ) -> SearchOutcome: ...
+    ) -> SearchOutcome:
+        """Search; `documents`: keys of the only documents whose rows are found."""
+        with self.timer():
+            asked = SearchContext(namespace.incarnations[0], self.clock.now().date(), explain, documents)
+            outcome = await search_index(await self.cache.open(namespace), self.models, body, asked)
+            await self._name_pages(outcome)
+            return outcome
 
+    async def find_meant(self, namespace: NamespaceRow, description: str) -> Sequence[MemoryRow]:
+        """Return the memories that a description means, best first: the candidates of a semantic delete."""
+        index, embedder = await self.cache.open(namespace), self.models.embedder
+        request = SearchRequest(kinds=("memory",), limit=MAX_FORGET_IDS, threshold=SEMANTIC_DELETE_THRESHOLD)
+        question = await analyze_query(index, embedder, description, keeps_names=True)
+        vectors = embedder if isinstance(embedder, WordVectors) else None
+        hits = matching_memories(question, description, await index.search(question, request), vectors)
+        rows = await self.memories.get([hit.id for hit in hits])
+        return [rows[hit.id][0] for hit in hits if rows.get(hit.id)]
 
-async def answer_search(
-    run_search: NamespaceSearch,
-    namespace: NamespaceRow,
-    body: bodies.SearchBody,
-    *,
-    documents: tuple[str, ...] | None = None,
-) -> bodies.SearchResponse:
-    """Return the results of a search in an existing namespace, best first."""
-    started = perf_counter()
-    found = await run_search(namespace, body, documents=documents)
-    return bodies.SearchResponse(results=found.results, search_time=elapsed_milliseconds(started))
-
-
-async def search_namespace(
-    cache: NamespaceIndexCache,
-    models: SearchModels,
-    clock: Clock,
-    namespace: NamespaceRow,
-    body: bodies.SearchBody,
-    *,
-    explain: bool = False,
-    documents: tuple[str, ...] | None = None,
-) -> SearchOutcome:
-    asked = SearchContext(namespace.incarnations[0], clock.now().date(), explain, documents)
-    return await search_index(await cache.open(namespace), models, body, asked)
+    async def _name_pages(self, outcome: SearchOutcome) -> None:
+        """Let memories of PDFs and slides name the page of the document that they are shown with."""
+        paged = [
+            (hit, result)
+            for hit, result in zip(outcome.hits, outcome.results, strict=True)
+            if hit.kind == "memory" and hit.document.type in PAGED_TYPES
+        ]
+        if not paged:
+            return
+        found = await self.memories.get([hit.id for hit, _ in paged])
+        sources = await self.documents.get({key for rows in found.values() for row in rows for key in row.sources})
+        for hit, result in paged:
+            for row in found.get(hit.id, ()):
+                for source in (source for key in row.sources for source in sources.get(key, ())):
+                    if source.id == hit.document.id:
+                        result.metadata = {**memory_page(row, source), **result.metadata}
 
 
 async def search_index(
@@ -134,19 +159,6 @@ async def search_index(
 def elapsed_milliseconds(started: float) -> float:
     """Milliseconds since a `perf_counter` reading."""
     return round((perf_counter() - started) * 1000, 3)
-
-
-async def semantic_delete_candidates(
-    cache: NamespaceIndexCache, embedder: Embedder, memories: MemoryTable, namespace: NamespaceRow, description: str
-) -> Sequence[MemoryRow]:
-    """Return the memories that match a description, best first."""
-    index = await cache.open(namespace)
-    request = SearchRequest(kinds=("memory",), limit=MAX_FORGET_IDS, threshold=SEMANTIC_DELETE_THRESHOLD)
-    question = await analyze_query(index, embedder, description, keeps_names=True)
-    vectors = embedder if isinstance(embedder, WordVectors) else None
-    hits = matching_memories(question, description, await index.search(question, request), vectors)
-    rows = await memories.get([hit.id for hit in hits])
-    return [rows[hit.id][0] for hit in hits if rows.get(hit.id)]
 
 
 def _to_search_request(body: bodies.SearchBody) -> SearchRequest:
@@ -273,32 +285,3 @@ def _to_document_ref(document: StoredDocument) -> DocumentRef:
 @lru_cache(maxsize=_TIMESTAMP_CACHE_SIZE)
 def _format_timestamp(microseconds: int) -> str:
     return format_timestamp(from_microseconds(microseconds))
-
-
-async def search_with_pages(
-    search: NamespaceSearch,
-    memory_table: MemoryTable,
-    document_table: DocumentTable,
-    namespace: NamespaceRow,
-    body: bodies.SearchBody,
-    *,
-    explain: bool = False,
-    documents: tuple[str, ...] | None = None,
-) -> SearchOutcome:
-    """Implement `NamespaceSearch`: memories of PDFs and slides name the page of the document they are shown with."""
-    outcome = await search(namespace, body, explain=explain, documents=documents)
-    paged = [
-        (hit, result)
-        for hit, result in zip(outcome.hits, outcome.results, strict=True)
-        if hit.kind == "memory" and hit.document.type in PAGED_TYPES
-    ]
-    if not paged:
-        return outcome
-    rows = {id_: found[0] for id_, found in (await memory_table.get([hit.id for hit, _ in paged])).items() if found}
-    sources = await document_table.get({key for row in rows.values() for key in row.sources})
-    for hit, result in paged:
-        for key in rows[hit.id].sources if hit.id in rows else ():
-            for source in sources.get(key, ()):
-                if source.id == hit.document.id:
-                    result.metadata = {**memory_page(rows[hit.id], source), **result.metadata}
-    return outcome

@@ -69,7 +69,7 @@ def _open_sealer(settings: Settings, storage: KeyStorage, clock: Clock) -> Seale
 
 @contextmanager
 def open_key_file(settings: Settings) -> Iterator[KeyFile]:
-    """Open the keys that wrap those keys; ValueError for settings of Vault without a token."""
+    """Open the keys that encrypt the keys of people; ValueError for settings of Vault without a token."""
     service = None
     if settings.sealing_vault_address is not None:
         from pipeline.bus.sealing.vault_transit import VaultTransit

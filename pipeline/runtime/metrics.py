@@ -3,19 +3,17 @@
 Gauges (lag, sizes) are measured at scrape time by `pipeline.health`.
 """
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from time import monotonic
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, GCCollector, Histogram, ProcessCollector
 
 from pipeline.ports import TokenUsage
 from pipeline.stage import Record
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 REQUEST_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Histogram buckets in seconds for work that a client waits for."""
@@ -85,14 +83,9 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
         self._request_seconds.labels(method, route).observe(seconds)
 
-    def timed_search(self, search: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-        """Return the function with its duration observed."""
-
-        async def timed(*args: P.args, **kwargs: P.kwargs) -> T:
-            with self._search_seconds.time():
-                return await search(*args, **kwargs)
-
-        return timed
+    def time_search(self) -> AbstractContextManager[object]:
+        """Return a context whose duration is that of a search."""
+        return self._search_seconds.time()
 
     def search_buckets(self) -> dict[float, int]:
         """Return how many searches since the start took at most so many seconds, by bucket."""

@@ -27,7 +27,7 @@ from api.questions.question_matching import QuestionSources
 from api.questions.question_notifier import QuestionNotifier
 from api.questions.webhook_sender import WebhookSender
 from api.search.profile_query import ProfileQuery
-from api.search.search_query import SearchModels, search_namespace
+from api.search.search_query import NamespaceSearch, SearchModels
 from connectors.accounts.credential_vault import CredentialCipher
 from pipeline.bus.sqlite.bus import SqliteBus
 from pipeline.health import HealthService
@@ -105,15 +105,8 @@ def make_explainer(store: Store, cache: NamespaceIndexCache, clock: FixedClock) 
         embedder=embedder,
         clock=clock,
     )
-    models = SearchModels(embedder)
-    return QueryExplainer(
-        partial(search_namespace, cache, models, clock),
-        cache,
-        ProfileQuery(profiles, cache, clock),
-        models,
-        clock,
-        store.documents,
-    )
+    search = NamespaceSearch(cache, SearchModels(embedder), store.memories, store.documents, clock)
+    return QueryExplainer(search, ProfileQuery(profiles, cache, clock))
 
 
 @asynccontextmanager
@@ -171,7 +164,7 @@ async def open_service(folder: Path, site: Path | None = None) -> AsyncIterator[
             bus,
             sender,
             lambda: CredentialCipher(None),
-            lambda: QuestionSources(feed_tables, explainer.run_search, store.refresh),
+            lambda: QuestionSources(feed_tables, explainer.searching, store.refresh),
             find_obstacle=lambda _, __: None,
             clock=clock,
             locks=LocalLocks(),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from api.search.search_query import NamespaceSearch, SearchModels
 from bench.doubles.sample_rows import chunk_row, document_row, memory_row
 from pipeline.index import namespace_index
 from pipeline.index.namespace_index import NamespaceIndex
@@ -18,12 +19,13 @@ from pipeline.index.ranking import candidate_generation
 from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
 from pipeline.index.segments import segment, segment_list
 from pipeline.index.snapshots.index_snapshots import SnapshotOptions
-from pipeline.ports import Embedder
+from pipeline.ports import Embedder, Reranker
 from pipeline.rows import NamespaceRow
 from pipeline.store import Store, open_store
 from pipeline.text.analyzer import hash_terms
 from schemas.base import Metadata
 from schemas.events import NamespaceChanged, SettingsChanged
+from tests.support.fakes import FixedClock
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 INCARNATION = "alice#0"
@@ -42,6 +44,10 @@ class IndexHarness:
         found = self.store.catalog.namespace(name)
         assert found is not None
         return found
+
+    def searching(self, embedder: Embedder | None = None, reranker: Reranker | None = None) -> NamespaceSearch:
+        models = SearchModels(embedder or self.embedder, reranker)
+        return NamespaceSearch(self.cache, models, self.store.memories, self.store.documents, FixedClock())
 
     def assign_incarnations(self, name: str, *incarnations: str) -> None:
         change = NamespaceChanged(name=name, epoch=0, incarnations=incarnations, created_at=NOW, updated_at=NOW)

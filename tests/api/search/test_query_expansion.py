@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from api.search.query_expansion import find_expansion_terms
-from api.search.search_query import SearchModels, search_namespace
 from pipeline.models.wordllama_embedder import WordLlamaEmbedder
 from pipeline.text.analyzer import term_hashes
 from schemas.http.v5.search_bodies import SearchBody
-from tests.support.fakes import FixedClock
 from tests.support.index_harness import IndexHarness
 
 pytestmark = pytest.mark.anyio
@@ -53,12 +51,7 @@ async def test_what_is_said_in_other_words_gains_and_what_has_them_loses_nothing
     await world.add_document("other", "The movie was long.", "The bread was good.")
     await world.add_document("same", "The film was long.")
     plain, rewritten = [
-        {
-            hit.id: hit.raw_score
-            for hit in (
-                await search_namespace(world.cache, SearchModels(EMBEDDER), FixedClock(), world.namespace(), body)
-            ).hits
-        }
+        {hit.id: hit.raw_score for hit in (await world.searching(EMBEDDER).run(world.namespace(), body)).hits}
         for body in (
             SearchBody.model_validate({"query": "long film", "threshold": 0, "rewriteQuery": again})
             for again in (False, True)

@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import pytest
 
-from api.search.search_query import SearchModels, answer_search, search_namespace, semantic_delete_candidates
 from pipeline.models import NullEmbedder
 from pipeline.ports import Embedder, Reranker
 from schemas.events import Relation
 from schemas.http.v5.search_bodies import SearchBody, SearchResponse, SearchResult
-from tests.support.fakes import FixedClock
 from tests.support.index_harness import NOW, IndexHarness
 
 pytestmark = pytest.mark.anyio
@@ -27,8 +24,7 @@ async def _search(
     **body: Any,
 ) -> SearchResponse:
     asked = SearchBody.model_validate({"query": query, **body})
-    find = partial(search_namespace, world.cache, SearchModels(embedder or world.embedder, reranker), FixedClock())
-    return await answer_search(find, world.namespace(), asked)
+    return await world.searching(embedder, reranker).answer(world.namespace(), asked)
 
 
 async def _results(world: IndexHarness, query: str, **body: Any) -> list[SearchResult]:
@@ -226,14 +222,9 @@ async def test_strange_queries_answer(world: IndexHarness) -> None:
 async def test_forgetting_by_meaning_takes_only_what_is_meant(world: IndexHarness) -> None:
     await _add_household(world)
     await world.add_memory("cat", "Alice has a cat called Miso.", "d")
-    memories = world.store.memories
-    rows = await semantic_delete_candidates(
-        world.cache, world.embedder, memories, world.namespace(), "Alice's cat Miso"
-    )
+    rows = await world.searching().find_meant(world.namespace(), "Alice's cat Miso")
     assert [row.id for row in rows] == ["cat"]
-    assert (
-        await semantic_delete_candidates(world.cache, world.embedder, memories, world.namespace(), "gas turbines") == []
-    )
+    assert await world.searching().find_meant(world.namespace(), "gas turbines") == []
 
 
 @dataclass

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from api.search.search_query import semantic_delete_candidates
 from pipeline.models.e5_with_encoder_embedder import E5WithEncoderEmbedder
 from tests.support.index_harness import UNLIMITED_BYTES, IndexHarness, open_harness
 
@@ -34,7 +33,7 @@ async def _add_memories(world: IndexHarness, memories: Iterable[str]) -> None:
 
 
 async def _matching_texts(world: IndexHarness, query: str) -> Sequence[str]:
-    rows = await semantic_delete_candidates(world.cache, world.embedder, world.store.memories, world.namespace(), query)
+    rows = await world.searching().find_meant(world.namespace(), query)
     return [row.text for row in rows]
 
 

@@ -4,11 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api.search.search_query import SearchModels, search_namespace
 from api.search.spelling_correction import likely_corrections
 from pipeline.models import NullEmbedder
 from schemas.http.v5.search_bodies import SearchBody
-from tests.support.fakes import FixedClock
 from tests.support.index_harness import IndexHarness
 
 pytestmark = pytest.mark.anyio
@@ -42,8 +40,7 @@ async def test_a_mistyped_name_finds_what_the_name_finds(world: IndexHarness) ->
 
     async def first(query: str, *, rewrite: bool = True) -> list[tuple[str, float]]:
         body = SearchBody.model_validate({"query": query, "threshold": 0, "rewriteQuery": rewrite})
-        models = SearchModels(NullEmbedder())
-        hits = (await search_namespace(world.cache, models, FixedClock(), world.namespace(), body)).hits
+        hits = (await world.searching(NullEmbedder()).run(world.namespace(), body)).hits
         return [(hit.id, hit.raw_score) for hit in hits[:1]]
 
     assert await first("What did Melannie plant?") == await first("What did Melanie plant?", rewrite=False)
