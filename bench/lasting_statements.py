@@ -15,8 +15,7 @@ from bench.datasets.lasting_statements import lasting_statements
 from bench.logistic_regression import fit_logistic
 from pipeline.memory.grammar.permanence import is_static
 from pipeline.models import open_embedder
-from pipeline.profile.fact_relevance import is_foreign, is_lasting
-from pipeline.profile.lasting_statements import lasting_file
+from pipeline.profile.fact_relevance import is_foreign, is_lasting, lasting_file
 from pipeline.vector_classifier import VectorClassifier, center_vectors
 
 _RIDGE = 0.3

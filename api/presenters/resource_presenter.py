@@ -4,10 +4,8 @@ from collections.abc import Collection, Mapping
 from typing import get_args
 
 from api.policies.api_keys import Principal
-from api.presenters.trust import memory_trust, passage_trust
+from api.presenters.result_metadata import memory_metadata, memory_page, passage_metadata, speaker_metadata
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow
-from pipeline.text.event_dates import event_metadata
-from pipeline.text.page_breaks import page_metadata, page_of_span
 from schemas.base import format_optional_timestamp, format_timestamp
 from schemas.events import KeyChanged
 from schemas.http.extensions.api_key_bodies import CallerResponse, KeyResponse, Scope
@@ -96,25 +94,13 @@ def chunk_response(row: ChunkRow, source: DocumentRow) -> ChunkResponse:
         position=row.position,
         content=row.text,
         type=row.type,
-        metadata={
-            **passage_trust(source.type, source.metadata),
-            **page_metadata(source.type, row.page),
-            **source.metadata,
-        },
+        metadata=passage_metadata(source.type, source.metadata, row.page) | source.metadata,
         system=ChunkSystem.model_validate(row),
     )
 
 
 def listed_chunk_response(row: ChunkRow, source: DocumentRow) -> ListedChunk:
     return ListedChunk(**dict(chunk_response(row, source)), document_id=source.id)
-
-
-def memory_page(row: MemoryRow, source: DocumentRow) -> dict[str, str]:
-    """Return what names the page or slide of a source that states a memory; empty without pages."""
-    for stated in row.provenance:
-        if stated.document == source.key and stated.start is not None and stated.end is not None:
-            return page_metadata(source.type, page_of_span(source.text or "", source.type, stated.start, stated.end))
-    return {}
 
 
 def memory_response(row: MemoryRow, sources: Mapping[str, DocumentRow]) -> MemoryResponse:
@@ -124,8 +110,8 @@ def memory_response(row: MemoryRow, sources: Mapping[str, DocumentRow]) -> Memor
         id=row.id,
         memory=row.text,
         metadata={
-            **memory_trust(row),
-            **event_metadata(row.text),
+            **memory_metadata(row.text, is_own=row.in_profile),
+            **speaker_metadata(row),
             **(memory_page(row, source) | source.metadata if source else {}),
         },
         is_static=row.is_static,

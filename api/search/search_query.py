@@ -9,8 +9,7 @@ from functools import lru_cache, partial
 from time import perf_counter
 from typing import Any
 
-from api.presenters.resource_presenter import memory_page
-from api.presenters.trust import own_words, passage_trust
+from api.presenters.result_metadata import memory_metadata, memory_page, passage_metadata
 from api.search.offline_reranker import assign_scores_by_rank, deduplicate, rerank_features
 from api.search.query_variants import MAX_REWRITTEN_QUERY_CHARS, QueryVariant, QueryVariantBuilder, merge_variant_hits
 from api.search.semantic_delete import matching_memories
@@ -28,8 +27,7 @@ from pipeline.index.ranking.search_request_and_hits import (
 from pipeline.index.segments.document_store import StoredDocument
 from pipeline.ports import Clock, DocumentTable, Embedder, MemoryTable, QueryRewriter, Reranker, WordVectors
 from pipeline.rows import MemoryRow, NamespaceRow, RowKind
-from pipeline.text.event_dates import event_metadata
-from pipeline.text.page_breaks import PAGED_TYPES, page_metadata
+from pipeline.text.page_breaks import PAGED_TYPES
 from schemas.base import format_timestamp
 from schemas.http.v5 import search_bodies as bodies
 from schemas.http.v5.memory_bodies import DocumentRef, DocumentRefSystem, RelatedMemory, RelatedSystem
@@ -227,9 +225,9 @@ def _to_search_result(hit: Hit, related_memories: RelatedMemories | None, *, doc
     text: dict[str, Any] = {"memory": hit.text} if hit.kind == "memory" else {"chunk": hit.text}
     metadata = hit.document.parsed_metadata()
     if hit.kind == "memory":
-        about: Mapping[str, Any] = {**own_words(hit.in_profile), **event_metadata(hit.text)}
+        about = memory_metadata(hit.text, is_own=hit.in_profile)
     else:
-        about = {**passage_trust(hit.document.type, metadata), **page_metadata(hit.document.type, hit.page)}
+        about = passage_metadata(hit.document.type, metadata, hit.page)
     included: dict[str, Any] = {}
     if related_memories is not None:
         included["related"] = _to_search_related(related_memories)
@@ -264,7 +262,7 @@ def _to_related_memory(hit: RelatedHit) -> RelatedMemory:
         relation=hit.relation,
         version=hit.version,
         memory=hit.text,
-        metadata={**own_words(hit.in_profile), **event_metadata(hit.text), **hit.document.parsed_metadata()},
+        metadata=memory_metadata(hit.text, is_own=hit.in_profile) | hit.document.parsed_metadata(),
         system=RelatedSystem(updated_at=_format_timestamp(hit.updated_at)),
     )
 

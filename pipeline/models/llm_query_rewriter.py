@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import EndpointUnavailableError, RetryableError
-from pipeline.models.token_usage import publish_usage, usage_event
+from pipeline.models.token_usage import publish_token_usage
 from pipeline.ports import Clock, LanguageModel, Publisher, TokenUsage, UnusableReplyError
 from pipeline.runtime.backoff import exponential_backoff
 from schemas.events import QueryRewriteOutcome
@@ -108,10 +108,10 @@ class LLMQueryRewriter:
         task.add_done_callback(self._usage_tasks.discard)
 
     async def _publish_usage(self, incarnation: str, outcome: QueryRewriteOutcome, token_usage: TokenUsage) -> None:
-        event = usage_event(
-            incarnation, self.clock.now(), self.model.name, token_usage, purpose="queries", outcome=outcome
-        )
+        now, model = self.clock.now(), self.model.name
         try:
-            await publish_usage(self.publisher, event)
+            await publish_token_usage(
+                self.publisher, incarnation, now, model, token_usage, purpose="queries", outcome=outcome
+            )
         except RetryableError as error:
-            log.warning("Token usage could not be published: %s: %s", event, error)
+            log.warning("%s of %s could not be published: %s", token_usage, model, error)

@@ -11,7 +11,8 @@ Purpose = Literal["memories", "queries"]
 Outcome = Literal["formed", "unusable"] | QueryRewriteOutcome
 
 
-def usage_event(
+async def publish_token_usage(
+    publisher: Publisher,
     incarnation: str,
     at: datetime,
     model: str,
@@ -20,9 +21,9 @@ def usage_event(
     purpose: Purpose,
     outcome: Outcome,
     documents: int = 0,
-) -> ModelUsageRecorded:
-    """The event for one question to a model; `documents`: how many it was about."""
-    return ModelUsageRecorded(
+) -> None:
+    """Publish what one question to a model took; `documents`: how many it was about."""
+    event = ModelUsageRecorded(
         incarnation=incarnation,
         at=at,
         purpose=purpose,
@@ -34,8 +35,4 @@ def usage_event(
         output_tokens=token_usage.output_tokens,
         seconds=round(token_usage.seconds, 3),
     )
-
-
-async def publish_usage(publisher: Publisher, event: ModelUsageRecorded) -> None:
-    """Publish a usage event to the log."""
-    await publisher.publish(USAGE_RECORDED, [(event.incarnation, event)])
+    await publisher.publish(USAGE_RECORDED, [(incarnation, event)])

@@ -1,10 +1,11 @@
-"""Relevance of a fact to a profile on a day: it lasts, goes on, or is over. Pure."""
+"""Relevance of a fact to a profile on a day: it lasts, goes on, or is over."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date, timedelta
 from functools import lru_cache
+from pathlib import Path
 
 from pipeline.text.english_verbs import is_finite, is_past
 from pipeline.text.statement_words import has_change_word, relative_in_subject, says_date
@@ -87,6 +88,11 @@ _CAPITAL = f"[{''.join(chr(code) for code in range(0x41, 0x590) if chr(code).isu
 _NAME = re.compile(rf"{_CAPITAL}[\w-]+(?: {_CAPITAL}[\w-]+)*")
 _INNER_NAME = re.compile(rf"(?<= )\(?({_CAPITAL}[\w'-]+)")
 _THINGS = frozenset({"The", "A", "An", "This", "That", "My", "Our", "His", "Her", "Their"})
+
+
+def lasting_file(embedder_name: str) -> Path:
+    """Return where an embedder's weights lie, if they do; `python -m bench.lasting_statements` writes them."""
+    return Path(__file__).parent / f"lasting_{embedder_name.replace(' ', '_')}.npy"
 
 
 def is_lasting(text: str, *, is_static: bool, log_odds: float = 0.0) -> bool:

@@ -18,7 +18,7 @@ from pipeline.profile.bucket_classifier import (
     build_classifier,
     effective_buckets,
 )
-from pipeline.profile.lasting_statements import read_lasting_statements
+from pipeline.profile.fact_relevance import lasting_file
 from pipeline.profile.profile_sections import (
     DEFAULT_MAX_TOKENS,
     ProfileSnapshot,
@@ -29,6 +29,7 @@ from pipeline.profile.profile_state import DYNAMIC, STATIC, ProfileState, Scored
 from pipeline.profile.topic_vectors import TopicVectors, topic_vectors
 from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, OrganizationRow, Vector
 from pipeline.text.analyzer import hash_terms
+from pipeline.vector_classifier import read_classifier
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +93,7 @@ class ProfileCache:
     ) -> None:
         """`max_tokens`: of static and dynamic facts together."""
         self.max_tokens = max_tokens
-        self.lasting_statements = read_lasting_statements(embedder.name)
+        self.lasting_statements = read_classifier(lasting_file(embedder.name))
         self._memories = memories
         self._catalog = catalog
         self._embedder = embedder

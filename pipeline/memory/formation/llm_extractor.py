@@ -17,7 +17,7 @@ from pipeline.memory.formation.fact_extractor import (
 )
 from pipeline.memory.formation.prompt_batches import TextPart, plan_batches
 from pipeline.memory.formation.rule_based_extraction import MAX_FACTS_PER_DOCUMENT, CandidateFact, deduplicate_facts
-from pipeline.models.token_usage import publish_usage, usage_event
+from pipeline.models.token_usage import publish_token_usage
 from pipeline.ports import Catalog, Clock, LanguageModel, Publisher, TokenUsage, UnusableReplyError
 from pipeline.rows import MemoryRow, NamespaceRow
 
@@ -100,7 +100,8 @@ class LlmExtractor:
     ) -> None:
         documents = len({part.job_index for part in batch})
         self.on_outcome(outcome, token_usage, documents)
-        event = usage_event(
+        await publish_token_usage(
+            self.publisher,
             namespace.incarnations[0],
             self.clock.now(),
             self.model.name,
@@ -109,7 +110,6 @@ class LlmExtractor:
             outcome="formed" if outcome == "formed" else "unusable",
             documents=documents,
         )
-        await publish_usage(self.publisher, event)
 
 
 def extract_parts_by_rules(jobs: Sequence[ExtractionJob], parts: Sequence[TextPart]) -> list[tuple[int, CandidateFact]]:

@@ -22,10 +22,11 @@ from pipeline.memory.formation.fact_extractor import RuleBasedExtractor
 from pipeline.memory.languages.short_messages import ShortMessages
 from pipeline.models import open_embedder
 from pipeline.profile.bucket_classifier import NO_BUCKETS
-from pipeline.profile.lasting_statements import read_lasting_statements
+from pipeline.profile.fact_relevance import lasting_file
 from pipeline.profile.profile_sections import ProfileSnapshot, build_profile
 from pipeline.profile.profile_state import ProfileState
 from pipeline.rows import MemoryRow
+from pipeline.vector_classifier import read_classifier
 from tests.support.memory_harness import MemoryHarness
 
 WORLDS = Path(profiles.__file__).parent
@@ -79,7 +80,7 @@ async def profile_of_rows(rows: Sequence[MemoryRow], day: str) -> ProfileSnapsho
     """Return what a profile of these memories shows on a day."""
     embedder = open_embedder("e5-encoder")
     vectors = await embedder.embed_documents([row.text for row in rows])
-    state = ProfileState(NO_BUCKETS, read_lasting_statements(embedder.name))
+    state = ProfileState(NO_BUCKETS, read_classifier(lasting_file(embedder.name)))
     state.apply_changes([(row.id, replace(row, vector=vector)) for row, vector in zip(rows, vectors, strict=True)])
     now = datetime.fromisoformat(day).replace(tzinfo=UTC)
     return build_profile(state.facts.values(), [], to_microseconds(now) // 1000)

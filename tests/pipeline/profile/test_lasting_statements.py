@@ -7,9 +7,8 @@ import pytest
 
 from bench.datasets.lasting_statements import lasting_statements
 from pipeline.models import open_embedder
-from pipeline.profile.fact_relevance import is_lasting
-from pipeline.profile.lasting_statements import lasting_file, read_lasting_statements
-from pipeline.vector_classifier import NOTHING_LEARNED
+from pipeline.profile.fact_relevance import is_lasting, lasting_file
+from pipeline.vector_classifier import NOTHING_LEARNED, read_classifier
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +31,7 @@ PASS = (
 async def log_odds_of(*texts: str) -> list[float]:
     embedder = open_embedder("e5-encoder")
     vectors = np.stack(await embedder.embed_documents(texts))
-    found: list[float] = read_lasting_statements(embedder.name).log_odds(vectors).tolist()
+    found: list[float] = read_classifier(lasting_file(embedder.name)).log_odds(vectors).tolist()
     return found
 
 
@@ -50,13 +49,13 @@ async def test_what_names_its_last_day_does_not_last_whatever_its_vector_says() 
 
 
 def test_a_statement_without_a_vector_is_left_to_the_rules() -> None:
-    learned = read_lasting_statements(open_embedder("e5-encoder").name)
+    learned = read_classifier(lasting_file(open_embedder("e5-encoder").name))
     assert learned.log_odds(np.zeros((2, len(learned.mean)), np.float32)).tolist() == [0, 0]
     assert is_lasting("User is 29", is_static=False, log_odds=0.0)
 
 
 def test_nothing_is_learned_for_another_model() -> None:
-    assert read_lasting_statements("another") is NOTHING_LEARNED
+    assert read_classifier(lasting_file("another")) is NOTHING_LEARNED
 
 
 @pytest.mark.parametrize("kind", ["e5", "e5-encoder"])
