@@ -17,7 +17,7 @@ async def _slow_to_answer(scope: Any, receive: Any, send: Any) -> None:
 
 
 def test_a_service_that_took_the_connection_may_take_longer_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_service, "CONNECT_TIMEOUT_SECONDS", 0.25)
+    monkeypatch.setattr(remote_service, "CONNECT_TIMEOUT_SECONDS", 1.0)
     with serve_app_in_thread(_slow_to_answer) as address:
         assert remote_service.is_healthy(address)
 
