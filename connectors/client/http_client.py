@@ -164,7 +164,7 @@ class HttpClient:
         options = {"json": json} if json is not None else {"data": data} if data is not None else {}
         call = _PendingRequest(
             method,
-            httpx2.URL(url).copy_merge_params(params) if params else httpx2.URL(url),
+            _parsed_url(url, params),
             options,
             dict(headers or {}),
             max_bytes,
@@ -176,7 +176,7 @@ class HttpClient:
             response = await self._send_with_retries(call)
             if not (follow_redirects and response.has_redirect_location and method in {"GET", "HEAD"}):
                 return response
-            call.url, call.signed = call.url.join(response.headers["location"]), False
+            call.url, call.signed = _redirect_target(call.url, response.headers["location"]), False
         raise errors.ResourceFetchError(f"{mask_secrets(url)} redirects more than {MAX_REDIRECTS} times.")
 
     async def _send_with_retries(self, call: _PendingRequest) -> httpx2.Response:
@@ -257,6 +257,20 @@ class HttpClient:
 
     def _is_api_origin(self, call: _PendingRequest) -> bool:
         return origin(call.url) in self._api_origins
+
+
+def _parsed_url(url: str, params: Mapping[str, Any] | None) -> httpx2.URL:
+    try:
+        return httpx2.URL(url).copy_merge_params(params) if params else httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise errors.ResourceFetchError(f"{mask_secrets(url)} is not an address: {error}.") from error
+
+
+def _redirect_target(url: httpx2.URL, location: str) -> httpx2.URL:
+    try:
+        return url.join(location)
+    except httpx2.InvalidURL as error:
+        raise errors.ResourceFetchError(f"{url.host} redirects to something other than an address: {error}.") from error
 
 
 async def _read_body(answer: httpx2.Response, max_bytes: int) -> httpx2.Response:

@@ -32,7 +32,12 @@ class FileOrFolder:
 
     @property
     def date(self) -> datetime | None:
-        return datetime.fromisoformat(self.modified) if self.modified else None
+        """Time of the last change; None if it is missing or no date, as year 1 stands for in Microsoft's files."""
+        try:
+            at = datetime.fromisoformat(self.modified or "")
+        except ValueError:
+            return None
+        return at if at.year > 1 else None
 
 
 def unsupported_reason(name: str, media_type: str | None, size: int | None) -> tuple[str, str] | None:

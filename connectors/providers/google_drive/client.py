@@ -161,7 +161,8 @@ class DriveClient:
 
     async def changes(self, drive_id: str, page_token: str) -> ChangePage:
         response = await self._http.get(f"{self._base_url}/changes", params=_changes_parameters(drive_id, page_token))
-        if response.status_code in {400, 404, 410}:
+        if response.status_code in {400, 404, 410} or (response.status_code == 403 and drive_id):
+            # A shared drive that was left answers 403 too; a complete listing finds out what remains.
             raise CursorExpiredError("Drive does not know this place in its feed of changes any more.")
         listed, answer = json_page(response, "changes")
         changes = tuple(change for each in listed if (change := _parse_change(each)))

@@ -8,6 +8,7 @@ listed only once their summary is finished.
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -283,8 +284,9 @@ def note_markdown(title: str, note: Mapping[str, Any]) -> str:
     parts = [f"# {title}", (note.get("summary_markdown") or note.get("summary_text") or "").strip()]
     if note.get("transcript"):
         parts.append("## Transcript")
-        for speaker, entries in groupby(note["transcript"], key=_speaker_name):
-            parts.append(f"**{speaker}**: {' '.join((utterance.get('text') or '').strip() for utterance in entries)}")
+        said = [(_speaker_name(each), (each.get("text") or "").strip()) for each in note["transcript"]]
+        for speaker, entries in groupby(((who, text) for who, text in said if text), key=itemgetter(0)):
+            parts.append(f"**{speaker}**: {' '.join(text for _, text in entries)}")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -296,5 +298,5 @@ def _speaker_name(utterance: Mapping[str, Any]) -> str:
     """Return the speaker's name or label, else the side of the call."""
     speaker = utterance.get("speaker") or {}
     named = speaker.get("name") or speaker.get("diarization_label")
-    is_own_side = speaker.get("attribution") == "me" or speaker.get("source") == "microphone"
-    return str(named) if named else "Me" if is_own_side else "Them"
+    side = speaker.get("attribution") or {"microphone": "me"}.get(speaker.get("source") or "")
+    return str(named) if named else "Me" if side == "me" else "Them"

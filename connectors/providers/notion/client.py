@@ -9,7 +9,7 @@ import httpx2
 
 from connectors.client.http_client import HttpClient, answered_at
 from connectors.client.json_answers import PageTrail, json_object, json_page
-from connectors.errors import ItemError
+from connectors.errors import CursorExpiredError, ItemError
 from connectors.providers.common.item_fetcher import item_response
 from connectors.providers.notion.content import block_markdown
 from connectors.providers.notion.enhanced_markdown import insert_blocks, unknown_blocks
@@ -82,6 +82,8 @@ class NotionClient:
         )
         if answer.status_code >= 400 and path.startswith("data_sources/"):
             item_response(answer, "Notion")
+        if answer.status_code == 400 and "start_cursor" in body:
+            raise CursorExpiredError("Notion does not know this page of a list any more.")
         results, found = json_page(answer, "results")
         return ResultPage(
             [entry for entry in results if entry.get("id")],

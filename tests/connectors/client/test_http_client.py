@@ -155,6 +155,16 @@ async def test_a_header_outside_of_ascii_arrives_as_it_was_sent(encoding: str) -
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("address", ["https://\N{GRINNING FACE}.test/", "https://a\x00.test/"])
+async def test_what_is_no_address_is_not_fetched_nor_redirected_to(address: str) -> None:
+    with pytest.raises(ResourceFetchError, match="address"):
+        await HttpHarness(_respond_always(200)).http.get(address)
+    moved = httpx2.Response(302, headers=[(b"Location", address.encode())])
+    with pytest.raises(ResourceFetchError, match="address"):
+        await HttpHarness(lambda _: moved).http.get(OWN)
+
+
+@pytest.mark.anyio
 async def test_a_broken_answer_is_tried_again_with_longer_pauses() -> None:
     world = HttpHarness(_respond_always(500))
     with pytest.raises(ProviderUnavailableError):

@@ -42,7 +42,7 @@ class NoteDouble:
     updated_at: datetime
     folders: list[str] = field(default_factory=list)
     said: list[tuple[str, str]] = field(default_factory=list)
-    """(source or name, text)."""
+    """(source or name, text); a source may be followed by `/me` or `/them`."""
     finished: bool = True
 
 
@@ -150,9 +150,11 @@ class GranolaDouble(ProviderDouble):
         return DoubleResponse(200, {**response, "calendar_event": None})
 
     def _utterance(self, who: str, text: str, at: datetime) -> dict[str, Any]:
+        who, _, side = who.partition("/")
         source = (
             {"source": who} if who in {"microphone", "speaker"} else {"source": "speaker", "diarization_label": who}
         )
+        source |= {"attribution": side} if side else {}
         return {"speaker": source, "text": text, "start_time": _time(at), "end_time": _time(at)}
 
     def _summary(self, note: NoteDouble) -> dict[str, Any]:

@@ -154,6 +154,20 @@ async def test_a_folder_of_a_shared_drive_is_followed_by_that_drives_feed(world:
     assert world.in_memory_sync.text(id_) == "news"
 
 
+@pytest.mark.parametrize("status", [403, 404])
+async def test_a_shared_drive_that_was_left_is_told_and_ends_no_run(world: GoogleDriveHarness, status: int) -> None:
+    team = world.drive.share_drive("Team")
+    folder = world.drive.put("Docs", team, FOLDER)
+    world.put("theirs", folder)
+    mine = world.put("mine.txt")
+    await world.sync(folders=[world.folder, folder])
+    world.drive.broken_paths[f"driveId={team}"] = error_response(status, "teamDriveMembershipRequired")
+    world.drive.broken_paths[f"/files/{folder}"] = error_response(404, "notFound")
+    await world.sync(folders=[world.folder, folder])
+    assert world.in_memory_sync.items.keys() == {mine}
+    assert folder in world.in_memory_sync.failures
+
+
 @pytest.mark.parametrize("into", ["mine", "team"])
 async def test_what_moves_between_drives_is_not_lost_though_one_of_them_calls_it_removed(
     world: GoogleDriveHarness, into: str

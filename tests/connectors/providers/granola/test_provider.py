@@ -53,6 +53,15 @@ async def test_everything_is_read_at_first(bench: ProviderHarness, granola: Gran
     assert item.metadata["attendees"] == ["Bob"]
 
 
+async def test_a_transcript_of_one_microphone_says_who_spoke(
+    bench: ProviderHarness, granola: GranolaDouble, weekly: NoteDouble
+) -> None:
+    """A phone has one microphone for both sides of a meeting."""
+    weekly.said = [("microphone", "Did it arrive?"), ("microphone/them", "Monday."), ("microphone/them", "")]
+    await bench.run()
+    assert bench.text(weekly.id).endswith("**Me**: Did it arrive?\n\n**Them**: Monday.\n")
+
+
 async def test_nothing_changed_costs_one_request(bench: ProviderHarness, granola: GranolaDouble) -> None:
     await bench.run()
     granola.drain_operation_ids()

@@ -385,6 +385,17 @@ async def test_a_page_whose_text_notion_does_not_hand_out_fails_alone_and_is_ask
     assert bench.items.keys() == {other.id, wiki.id}
 
 
+async def test_a_search_whose_cursor_ended_begins_anew(
+    bench: ProviderHarness, notion: NotionDouble, wiki: NodeDouble
+) -> None:
+    for number in range(150):
+        notion.page(f"Page {number}", "Text.")
+    message = "The start_cursor provided is invalid: 100"
+    notion.fail(notion.error(400, "validation_error", message), "search", successes_before=1)
+    await bench.run()
+    assert len(bench.items) == 151
+
+
 @pytest.mark.parametrize("status", [400, 403, 500])
 async def test_a_known_page_that_can_not_be_read_keeps_its_document_and_files(
     bench: ProviderHarness, notion: NotionDouble, wiki: NodeDouble, status: int

@@ -72,6 +72,15 @@ class TestFolders(FolderContract):
     """As of any drive."""
 
 
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00Z", "yesterday"])
+async def test_a_file_whose_time_is_no_date_arrives_without_one(world: OneDriveHarness, time: str) -> None:
+    id_ = world.put("plan.txt", content=b"Paint the lighthouse.")
+    world.drive.items[id_]["lastModifiedDateTime"] = time
+    await world.sync()
+    assert world.in_memory_sync.text(id_) == "Paint the lighthouse."
+    assert world.in_memory_sync.items[id_].date is None
+
+
 async def test_a_new_file_costs_no_call_of_graph_but_the_feed(world: OneDriveHarness) -> None:
     for number in range(5):
         world.put(f"{number}")
