@@ -8,6 +8,7 @@ from typing import Any
 from lxml import html
 
 from connectors.providers.web_crawler.main_text import main_text
+from connectors.providers.web_crawler.robots_and_sitemaps import ROBOTS_AGENT, rules_for_page
 from connectors.providers.web_crawler.url_normalization import normalize_url
 from schemas.address_secrets import mask_links
 
@@ -48,8 +49,7 @@ def parse_page(source: str, url: str) -> PageContent:
     if document is None:
         return PageContent(None, "", (), None, indexable=True, author=None, published=None, description=None)
     base = normalize_url(next(iter(document.xpath("//base/@href")), ""), url) or url
-    robots = " ".join(_meta_values(document, "robots", "recollect")).lower()
-    follow = "nofollow" not in robots and "none" not in robots
+    rules = rules_for_page(_meta_values(document, "robots", ROBOTS_AGENT))
     canonical = next(iter(document.xpath("//link[@rel='canonical']/@href")), None)
     links = tuple(_iter_links(document, base))
     text = mask_links(main_text(document, url, characters=len(source)), links)
@@ -57,9 +57,9 @@ def parse_page(source: str, url: str) -> PageContent:
         title=_page_title(document),
         text=text,
         needs_javascript=_needs_javascript(document, text),
-        links=links if follow else (),
+        links=() if rules & {"nofollow", "none"} else links,
         canonical=normalize_url(canonical, base) if canonical else None,
-        indexable="noindex" not in robots and "none" not in robots,
+        indexable=not rules & {"noindex", "none"},
         author=next(iter(_meta_values(document, "author", "article:author")), None),
         published=next(iter(_meta_values(document, "article:published_time", "date", "dc.date")), None),
         description=next(iter(_meta_values(document, "description", "og:description")), None),

@@ -4,7 +4,7 @@ import asyncio
 import re
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -30,6 +30,8 @@ _BARE_AMPERSAND = re.compile(
 _XML_DECLARATION = re.compile(rb"\A\s*<\?xml[^>]*\?>")
 _ENTRY_ELEMENTS = frozenset({"url", "sitemap", "item", "entry"})
 _MAX_CRAWL_DELAY_SECONDS = 10.0
+_CRAWLER = re.compile(r"[a-z][\w.-]*")
+_RULES_WITH_VALUES = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,25 @@ async def fetch_robots_rules(http: HttpClient, start: str) -> RobotsRules:
     robots = Protego.parse(text)
     delay = min(float(robots.crawl_delay(ROBOTS_AGENT) or 0.0), _MAX_CRAWL_DELAY_SECONDS)
     return RobotsRules(robots, delay, tuple(robots.sitemaps) or (urljoin(start, "/sitemap.xml"),))
+
+
+def rules_for_page(tags: Iterable[str]) -> set[str]:
+    """Return the rules that a page's meta elements or headers `X-Robots-Tag` have for us, such as `noindex`.
+
+    In headers a rule may be for one crawler alone. A rule with a value, such as `max-image-preview:none`, is none of
+    the rules without.
+    """
+    rules: set[str] = set()
+    for tag in tags:
+        crawler = ""
+        for part in tag.lower().split(","):
+            name, colon, rest = (word.strip() for word in part.partition(":"))
+            has_value = name in _RULES_WITH_VALUES
+            if colon and not has_value and _CRAWLER.fullmatch(name):
+                crawler = name
+            if crawler in {"", ROBOTS_AGENT} and not has_value:
+                rules.update((rest if colon else name).split())
+    return rules
 
 
 async def fetch_sitemap_urls(http: HttpClient, start: str, rules: RobotsRules) -> AsyncIterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ import httpx2
 from lxml import etree
 
 from connectors.client.concurrent_map import map_concurrently
-from connectors.client.http_client import HttpClient, origin
+from connectors.client.http_client import HttpClient
 from connectors.client.request_throttle import SleepFunction
 from connectors.errors import ItemError, ResourceFetchError, UnusableSourceError
 from connectors.providers.common.file_metadata import version_hash
@@ -25,6 +25,7 @@ from connectors.providers.web_crawler.robots_and_sitemaps import (
     fetch_robots_rules,
     fetch_sitemap_urls,
     is_in_the_past,
+    rules_for_page,
 )
 from connectors.providers.web_crawler.state import PageNames, PageState, cache_validators, conditional_headers, url_hash
 from connectors.providers.web_crawler.url_normalization import is_crawler_trap, may_be_page, normalize_url, site_of
@@ -53,7 +54,6 @@ _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _DOCUMENT_KINDS = frozenset(
     {"text", "markdown", "csv", "pdf", "docx", "pptx", "xlsx", "doc", "ppt", "xls", "odt", "ods", "odp", "epub", "rtf"}
 )
-_NOINDEX = re.compile(r"noindex|none", re.IGNORECASE)
 _INDEX_NAME = re.compile(r"/(?:index|default|home)\.\w+$", re.IGNORECASE)
 _ACCEPT_HEADER = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, application/pdf;q=0.8"
 _MARKUP_ERRORS = (etree.LxmlError, RecursionError, AssertionError, *MALFORMED_ANSWER_ERRORS)
@@ -100,7 +100,7 @@ class CrawlSync:
     fetched_count: int = 0
     """Number of pages requested in this crawl, rather than skipped."""
     canonical_origin: str = ""
-    """Origin of the site after redirects; links are rewritten to it despite differences in `www` and TLS."""
+    """Origin of the start page after redirects; links are rewritten to it despite differences in `www` and TLS."""
     truncated: bool = False
     sitemap_dates: dict[str, str] = field(default_factory=dict)
     """Last changes by URL according to the sitemaps."""
@@ -111,6 +111,7 @@ class CrawlSync:
     def __post_init__(self) -> None:
         self.names = PageNames(self.start_url)
         self.start_url = self.names.name(self.start_url)
+        self.canonical_origin = _origin_of(self.start_url)
         self.fetcher = ItemFetcher("The site", lambda: fetch_robots_rules(self.http, self.start_url))
 
     async def run(self, cursor: Cursor | None) -> AsyncIterator[SyncMessage]:
@@ -178,7 +179,7 @@ class CrawlSync:
         notes = await self.state.provider_state(["crawl", "canonical_origin"])
         self.crawl_number, self.canonical_origin = (
             int(notes.get("crawl", "0")),
-            notes.get("canonical_origin", self.canonical_origin),
+            notes.get("canonical_origin") or self.canonical_origin,
         )
         left = {
             key.removeprefix("frontier/"): int(value)
@@ -246,7 +247,7 @@ class CrawlSync:
             if url != self.start_url and not self._is_in_scope(following):
                 return FetchOutcome(url, where, depth)
             if url == self.start_url:
-                self.canonical_origin = origin(following)
+                self.canonical_origin = _origin_of(following)
             if following != url and following in self.discovered_urls:
                 return FetchOutcome(url, where, depth)
             where = following
@@ -321,9 +322,11 @@ class CrawlSync:
             steps += await self._handle_file(outcome.final_url, response, media)
             return
         page, validators = await self._read_page(outcome.final_url, response)
+        rules = rules_for_page(response.headers.get_list("x-robots-tag"))
+        page = replace(page, links=()) if rules & {"nofollow", "none"} else page
         steps += [note for link in page.links for note in self._enqueue(link, outcome.depth + 1)]
         id_ = self.names.name(self._canonical_url(page, outcome.final_url))
-        wanted = page.indexable and not _NOINDEX.search(response.headers.get("x-robots-tag", ""))
+        wanted = page.indexable and not rules & {"noindex", "none"}
         # What a browser shows is all there is: a short page about JavaScript is a page.
         if wanted and (not page.text or (page.needs_javascript and self.renderer is None)):
             steps += self._record_failure(outcome, _textless_failure(self._item_id(outcome.final_url), page))
@@ -399,7 +402,7 @@ class CrawlSync:
         return self._with_canonical_origin(canonical) if own and canonical is not None else url
 
     def _with_canonical_origin(self, url: str) -> str:
-        return self.canonical_origin + url.removeprefix(origin(url)) if self.canonical_origin else url
+        return self.canonical_origin + url.removeprefix(_origin_of(url))
 
     def _enqueue(self, url: str, depth: int) -> list[ProviderState]:
         """Enqueue a URL that belongs to the site, is allowed, within the depth limit, and no crawler trap."""
@@ -479,6 +482,11 @@ def _textless_failure(id_: str, page: PageContent) -> FailedItem:
         )
         return FailedItem(id_, message, page.title, "needs_javascript")
     return FailedItem(id_, "No text was found in the page.", page.title, "empty")
+
+
+def _origin_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _media_type(response: httpx2.Response) -> str:

@@ -40,13 +40,21 @@ def normalize_url(url: str, base_url: str | None = None) -> str | None:
         return None
     if parts.scheme.lower() not in {"http", "https"} or not parts.hostname:
         return None
-    host = parts.hostname.lower().rstrip(".")
+    host = _decoded_host(parts.hostname.lower().rstrip("."))
     host = f"[{host}]" if ":" in host else host
     if port is not None and port != {"http": 80, "https": 443}[parts.scheme.lower()]:
         host = f"{host}:{port}"
     kept = [each for each in parts.query.split("&") if not _TRACKING_PARAMETER.fullmatch(each.partition("=")[0])]
     query = _normalize_escapes("&".join(kept), safe=_QUERY_CHARACTERS)
     return urlunsplit((parts.scheme.lower(), host, _normalize_path(parts.path), query, ""))
+
+
+def _decoded_host(host: str) -> str:
+    """Write a name with its own letters, as links name a site both so and in its ASCII form."""
+    try:
+        return host.encode("ascii").decode("idna") if "xn--" in host else host
+    except UnicodeError:
+        return host
 
 
 def _with_slashes(link: str) -> str:

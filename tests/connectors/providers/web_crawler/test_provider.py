@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from connectors.client.http_client import HttpClients
 from connectors.errors import ConnectorError, ProviderUnavailableError, RateLimitedError, ResourceFetchError
 from connectors.providers.web_crawler.content import parse_page
-from connectors.providers.web_crawler.robots_and_sitemaps import _parse_sitemap, is_in_the_past
+from connectors.providers.web_crawler.robots_and_sitemaps import _parse_sitemap, is_in_the_past, rules_for_page
 from connectors.providers.web_crawler.url_normalization import is_crawler_trap, normalize_url, site_of
 from tests.connectors.providers.web_crawler.conftest import WebCrawlerHarness
 from tests.support.connectors.in_memory_sync import SimulatedKill
@@ -125,6 +125,61 @@ async def test_robots_are_obeyed_also_in_the_middle_of_a_name_and_by_the_longest
     world.site.robots(rules, "/private/a", "/x.pdf?print=1")
     await world.sync()
     assert world.paths() == {"/", "/private/open", "/ok"}
+
+
+@pytest.mark.parametrize(
+    ("tags", "rules"),
+    [
+        (["noindex, nofollow"], {"noindex", "nofollow"}),
+        (["NOINDEX nofollow"], {"noindex", "nofollow"}),
+        (["otherbot: noindex, nofollow", "recollect: nosnippet"], {"nosnippet"}),
+        (["otherbot: noindex, recollect: noindex"], {"noindex"}),
+        (["otherbot: noindex", "nofollow"], {"nofollow"}),
+        (["max-image-preview:none, max-snippet:-1"], set()),
+        (["unavailable_after: Wednesday, 25-Jun-10 15:00:00 EST", "none"], {"none"}),
+    ],
+)
+def test_rules_for_a_page_are_ours_if_they_name_no_other_crawler(tags: list[str], rules: set[str]) -> None:
+    assert rules_for_page(tags) & {"noindex", "nofollow", "none", "nosnippet"} == rules
+
+
+@crawling
+async def test_headers_and_elements_about_another_crawler_keep_nothing_from_us(world: WebCrawlerHarness) -> None:
+    world.site.page("/", "Welcome.", "/a", "/b", "/c")
+    world.site.page("/a", "A page.", head="<meta name='robots' content='max-image-preview:none'>")
+    world.site.page("/b", "Another page.")
+    world.site.pages["/b"].headers["x-robots-tag"] = "otherbot: noindex"
+    world.site.page("/c", "A page that leads on.", "/d")
+    world.site.pages["/c"].headers["x-robots-tag"] = "nofollow"
+    world.site.page("/d", "A page that only /c leads to.")
+    await world.sync()
+    assert world.paths() == {"/", "/a", "/b", "/c"}
+
+
+@crawling
+async def test_a_site_that_answers_under_all_its_names_is_read_once(world: WebCrawlerHarness) -> None:
+    world.site.page("/", "Welcome.", "/a", "http://site.test/a", "https://www.site.test/a", "https://SITE.test:443/a")
+    world.site.page("/a", "A page with several addresses.")
+    await world.sync()
+    assert set(world.in_memory_sync.items) == {"https://site.test/", "https://site.test/a"}
+
+
+@crawling
+@pytest.mark.parametrize(
+    ("declared", "charset"), [("windows-1251", "cp1251"), ("x-sjis", "cp932"), ("gb2312", "gb18030")]
+)
+async def test_a_page_that_declares_its_charset_only_itself_is_read_in_it(
+    world: WebCrawlerHarness, declared: str, charset: str
+) -> None:
+    words = {"cp1251": "Маяк красят весной.", "cp932": "灯台は春に塗られます。", "gb18030": "灯塔在春天粉刷镕。"}[
+        charset
+    ]
+    head = f"<head><title>A</title><meta http-equiv='Content-Type' content='text/html; charset={declared}'></head>"
+    world.site.page("/", "Welcome.", "/a")
+    body = f"<html>{head}<body><main><h1>A</h1><p>{words}</p></main></body></html>".encode(charset)
+    world.site.pages["/a"] = SitePage(body)
+    await world.sync()
+    assert words in (world.in_memory_sync.items[f"{world.start}a"].text or "")
 
 
 @crawling
@@ -614,6 +669,7 @@ def test_an_address_is_written_in_one_way() -> None:
     )
     assert normalize_url("https://e.test/100%?a=50%&gclid=1") == "https://e.test/100%25?a=50%25"
     assert normalize_url("\\up\\x?a=\\", "https://e.test/d/") == "https://e.test/up/x?a=%5C"
+    assert normalize_url("https://xn--bcher-kva.test/") == "https://bücher.test/"
     assert normalize_url("javascript:alert(1)") is None
     assert normalize_url("https://e.test:99999/") is None
 
