@@ -154,12 +154,12 @@ class _GranolaSync:
         folders = self._connection.selected_ids("folders")
         for chosen in [{"folder_id": folder} for folder in folders] or [{}]:
             async for page in _list_pages(self._api_url, self._connection, "notes", {**filters, **chosen}):
-                fresh = [note for note in page if note["id"] not in self._seen]
+                fresh = [note for note in page if note.get("id") and note["id"] not in self._seen]
                 self._seen |= {note["id"] for note in fresh}
                 self._newest = max([self._newest, *(_note_version(note) for note in fresh)])
                 changed_ids = await self._state.select_changed([(note["id"], _note_version(note)) for note in fresh])
-                ids = [note["id"] for note in fresh if note["id"] in changed_ids]
-                async for step in map_concurrently(ids, self._fetch_note, _CONCURRENCY):
+                changed = [note for note in fresh if note["id"] in changed_ids]
+                async for step in map_concurrently(changed, self._fetch_listed, _CONCURRENCY):
                     yield step
                 yield Checkpoint(cursor)
 
@@ -169,9 +169,10 @@ class _GranolaSync:
         async for step in map_concurrently(failed, self._fetch_unlisted, _CONCURRENCY):
             yield step
 
-    async def _fetch_note(self, id_: str) -> SyncMessage:
+    async def _fetch_listed(self, note: Mapping[str, Any]) -> SyncMessage:
         """Fetch a listed note as an item, a removal or a failure."""
-        return await self._fetcher.fetch(id_, None, lambda: self._note_step(id_, check_selection=False))
+        id_ = note["id"]
+        return await self._fetcher.fetch(id_, note.get("title"), lambda: self._note_step(id_, check_selection=False))
 
     async def _fetch_unlisted(self, id_: str) -> SyncMessage:
         """Fetch a note that was not listed; it may have left the selection."""

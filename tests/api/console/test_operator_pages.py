@@ -142,6 +142,13 @@ async def test_a_run_that_fails_says_why_and_what_to_do(visitor: ConsoleUser) ->
     await visitor.service.sync("unlucky", connector)
     await visitor.open_signed_in("#/ns/unlucky/connectors")
     await visitor.wait_for_text("Correct it, or connect again.")
+    await visitor.navigate(f"#/ns/unlucky/connectors/{connector}")
+    await visitor.wait_for_text("Credentials")
+    assert await visitor.accessibility_violations() == []
+    assert await visitor.horizontal_overflow() == 0
+    await visitor.press("Connect again")
+    await visitor.browser.wait_until("return location.host === 'shelf.test' || location.protocol === 'chrome-error:'")
+    assert (await visitor.browser.address()).startswith("https://shelf.test/authorize")
 
 
 async def test_usage_and_the_audit_log_say_who_did_what(visitor: ConsoleUser) -> None:

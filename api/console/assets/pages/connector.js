@@ -7,7 +7,7 @@ import { number, plural, time } from "../format.js";
 import { NAMES, configLabel } from "../parts/connect-source.js";
 import { showDialog } from "../parts/dialogs.js";
 import { actionForm, button, field, submit } from "../parts/forms.js";
-import { connectorOperations, connectorStates } from "../parts/connector-operations.js";
+import { connectorOperations, connectorStates, reconnection } from "../parts/connector-operations.js";
 import { poll, renew } from "../parts/polling.js";
 import { runOutcome, failureReason, runStatus } from "../parts/sync-run.js";
 
@@ -30,7 +30,7 @@ export async function connector(view) {
   const [known] = await Promise.all([connectorStates(view), look()]);
   poll(signal, LOOK_MS, look);
   const own = known.connectors.find((one) => one.id === id);
-  return [place, view.rights.writes(namespace) ? limit(view, way, newest.documentLimit, look) : null, own ? connectorOperations(view, own) : null];
+  return [place, view.rights.writes(namespace) ? limit(view, way, newest.documentLimit, look) : null, own ? [connectorOperations(view, own), reconnection(view, own)] : null];
 }
 
 function parts(view, shown, act) {
@@ -117,6 +117,8 @@ function run(one, namespace) {
   ];
 }
 
+/** An item without a title goes by its name at the source: the id is `provider:connector:name`. */
 function failure({ documentId, title, errorMessage }, namespace) {
-  return [el("a", { href: to(["ns", namespace, "documents", documentId]) }, title ?? documentId), `: ${errorMessage}`];
+  const name = title || documentId.split(":").slice(2).join(":");
+  return [el("a", { href: to(["ns", namespace, "documents", documentId]) }, name), `: ${errorMessage}`];
 }

@@ -33,6 +33,15 @@ const CONFIG = {
   granola: [["apiKey", "API key", { required: true, type: "password", autocomplete: "off" }]],
 };
 
+const CREDENTIALS = new Set(["apiKey", "accessKeyId", "secretAccessKey"]);
+
+/** Inputs for the credentials of a connector by name, and their fields; a user authorizes sources without any. */
+export function credentialFields(provider) {
+  const wanted = (CONFIG[provider] ?? []).filter(([name]) => CREDENTIALS.has(name));
+  const controls = Object.fromEntries(wanted.map(([name, , attributes]) => [name, el("input", { spellcheck: "false", ...attributes })]));
+  return { controls, fields: wanted.map(([name, label, , hint]) => field(label, controls[name], hint)) };
+}
+
 /** Label of a config field. */
 export function configLabel(provider, name) {
   return CONFIG[provider]?.find(([known]) => known === name)?.[1] ?? name;

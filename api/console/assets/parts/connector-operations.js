@@ -1,8 +1,9 @@
-/** An operator's controls of a connector: sync interval, full sync. */
+/** An operator's controls of a connector: sync interval, full sync, credentials. */
 
 import { path } from "../api.js";
 import { el } from "../dom.js";
-import { actionForm, button, field, submit } from "./forms.js";
+import { credentialFields } from "./connect-source.js";
+import { actionForm, button, field, filledValues, submit } from "./forms.js";
 
 const ALL = "admin/connectors";
 
@@ -29,6 +30,18 @@ export function connectorOperations({ app, api }, { id, syncIntervalHours, statu
     actionForm(save, { class: "row" }, field("Sync interval (hours)", hours, "Leave empty for the default."), submit("Save", {})),
     status === "active" ? el("p", {}, button("Run full sync", everything, { id: "full" })) : null,
   );
+}
+
+/** New credentials for a connector, or a new authorization; its documents stay. */
+export function reconnection({ app, api }, { id, provider }) {
+  if (provider === "web-crawler") return null;
+  const { controls, fields } = credentialFields(provider);
+  const connect = async () => {
+    const { authorizationUrl } = await api.post(`${path("admin", "connectors", id)}/reconnect`, filledValues(controls));
+    if (authorizationUrl) location.assign(authorizationUrl);
+    else app.say("The new credentials work. A sync was queued.");
+  };
+  return el("section", {}, el("h2", {}, "Credentials"), actionForm(connect, { class: "row" }, fields, submit("Connect again", {})));
 }
 
 /** Tokens that a provider expects on its settings page before it sends events. */

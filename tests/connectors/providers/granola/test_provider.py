@@ -62,6 +62,14 @@ async def test_a_transcript_of_one_microphone_says_who_spoke(
     assert bench.text(weekly.id).endswith("**Me**: Did it arrive?\n\n**Them**: Monday.\n")
 
 
+async def test_a_note_that_fails_is_named_as_in_the_list(
+    bench: ProviderHarness, granola: GranolaDouble, weekly: NoteDouble
+) -> None:
+    granola.broken_paths[f"/v1/notes/{weekly.id}"] = DoubleResponse(403, {"message": "Forbidden"})
+    await bench.run()
+    assert bench.in_memory_sync.failures[weekly.id].title == "Weekly"
+
+
 async def test_nothing_changed_costs_one_request(bench: ProviderHarness, granola: GranolaDouble) -> None:
     await bench.run()
     granola.drain_operation_ids()
