@@ -4,13 +4,16 @@ A provider that sends something else than it describes is unavailable: nothing m
 that items are gone. These functions raise ProviderUnavailableError then, so that the run is tried again.
 """
 
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeAlias, TypeVar
 
 import httpx2
 
 from connectors.errors import ConnectorError, ProviderUnavailableError
 
 T = TypeVar("T", str, int)
+Shape: TypeAlias = "type | list[Shape] | Mapping[str, Shape]"
+"""Description of JSON: a type, a list of one shape, or an object by its fields."""
 
 
 def json_or_raise(response: httpx2.Response) -> Any:
@@ -47,6 +50,24 @@ def json_page(response: httpx2.Response, name: str) -> tuple[list[dict[str, Any]
     """Parse the objects that an answer lists in its field `name`, and the answer, which tells of the next page."""
     answer = json_object(response, name)
     return _objects(answer[name], response), answer
+
+
+def conforming(value: Any, shape: Shape) -> Any:
+    """Return what of a JSON value is as described; None: nothing is.
+
+    A field or an entry of another type counts as missing, so that one odd value costs no more than itself. Fields that
+    the shape does not name stay.
+    """
+    if isinstance(shape, type):
+        return value if isinstance(value, shape) else None
+    if isinstance(shape, list):
+        found = [conforming(entry, shape[0]) for entry in value] if isinstance(value, list) else None
+        return found if found is None else [entry for entry in found if entry is not None]
+    if not isinstance(value, dict):
+        return None
+    fields = {name: conforming(value.get(name), inner) for name, inner in shape.items()}
+    others = {name: inner for name, inner in value.items() if name not in shape}
+    return others | {name: inner for name, inner in fields.items() if inner is not None}
 
 
 class PageTrail:

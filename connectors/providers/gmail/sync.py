@@ -1,13 +1,14 @@
 """Sync of a mailbox: a listing of threads by label, then the history of changes to messages."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.client.concurrent_map import map_concurrently
 from connectors.client.http_client import HttpClient
-from connectors.client.json_answers import PageTrail, json_object, json_page
+from connectors.client.json_answers import PageTrail, Shape, conforming, json_object, json_page
 from connectors.errors import CursorExpiredError, ItemError
 from connectors.providers.common.file_metadata import unsupported_reason, version_hash
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
@@ -27,6 +28,7 @@ from pipeline.parsing.mail.mail_text import MailPart, text_parts
 from schemas.base import Metadata, format_timestamp
 
 _PAGE_SIZE = 500
+_THREAD: Shape = {"id": str, "historyId": str}
 _BATCH_THREADS = 100
 _CONCURRENCY = 8
 _MAX_THREAD_BYTES = 64 * 1024 * 1024
@@ -122,7 +124,7 @@ class GmailSync:
 
     async def _sync_threads(self, threads: Sequence[tuple[str, str]]) -> AsyncIterator[SyncMessage]:
         """Fetch new and changed threads, and list the attachments of unchanged ones."""
-        fresh = [(id_, at) for id_, at in threads if self.fetched_history_ids.get(id_, 0) < int(at)]
+        fresh = [(id_, at) for id_, at in threads if self.fetched_history_ids.get(id_, 0) < _number(at)]
         changed_ids = await self.state.select_changed(fresh)
         await self._load_attachments([id_ for id_, _ in fresh])
         kept = [each for id_, _ in fresh if id_ not in changed_ids for each in self._stored_attachment_ids(id_)]
@@ -158,7 +160,7 @@ class GmailSync:
         if response.status_code != 404:
             thread = json_object(item_response(response, "Gmail"))
             at = str(thread.get("historyId") or "0")
-            self.fetched_history_ids[id_] = int(at)
+            self.fetched_history_ids[id_] = _number(at)
             if not isinstance(thread.get("messages"), list) or not thread["messages"]:
                 raise ItemError("Gmail sent a thread without its messages.", code="malformed", retryable=True)
             mails = [await self._parse_message(each) for each in thread["messages"]]
@@ -264,7 +266,9 @@ class GmailSync:
         # Gmail leaves an empty list out; an answer that does not even estimate its size is something else.
         answer = json_object(response, "resultSizeEstimate")
         listed = json_page(response, "threads")[0] if "threads" in answer else []
-        threads = [(each["id"], str(each.get("historyId") or "0")) for each in listed if each.get("id")]
+        threads = [
+            (each["id"], each.get("historyId") or "0") for each in conforming(listed, [_THREAD]) if each.get("id")
+        ]
         return threads, answer.get("nextPageToken")
 
     async def _list_history(self, start: str, page: str | None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -306,6 +310,11 @@ class GmailSync:
 
     def _checkpoint(self, history: object, **place: int | str) -> Checkpoint:
         return Checkpoint({"selection": self.selection_fingerprint, "history": str(history), **place})
+
+
+def _number(history_id: str) -> int:
+    """Return a place in the history as a number; one that is none comes after all others, so that it is read."""
+    return int(history_id) if history_id.isdecimal() else sys.maxsize
 
 
 _SHOWN_SYSTEM_LABELS = frozenset({"INBOX", "SENT"})

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from connectors.client.http_client import HttpClient
-from connectors.client.json_answers import PageTrail, json_object, json_or_raise, json_page
+from connectors.client.json_answers import PageTrail, Shape, conforming, json_object, json_or_raise, json_page
 from connectors.errors import CursorExpiredError, ItemError, ProviderUnavailableError
 from connectors.providers.common.file_metadata import FileOrFolder
 from connectors.providers.common.folder_tree import Shortcut
@@ -25,6 +25,17 @@ _FILE_FIELDS = (
     "shortcutDetails(targetId,targetMimeType),capabilities/canDownload,"
     "owners(displayName,emailAddress),lastModifyingUser(displayName,emailAddress)"
 )
+_PERSON: Shape = {"displayName": str, "emailAddress": str}
+_FILE: Shape = {
+    **dict.fromkeys(("id", "name", "mimeType", "driveId", "md5Checksum", "createdTime", "modifiedTime"), str),
+    "webViewLink": str,
+    "parents": [str],
+    "capabilities": dict,
+    "owners": [_PERSON],
+    "lastModifyingUser": _PERSON,
+    "shortcutDetails": {"targetId": str, "targetMimeType": str},
+}
+"""What is read of a file in a list."""
 _PAGE_SIZE = 1000
 _MAX_EXPORT_POLLS = 12
 
@@ -130,7 +141,8 @@ class DriveClient:
             raise CursorExpiredError("Drive does not know this page of a listing any more.")
         listed, answer = json_page(response, "files")
         self.searched_everything &= answer.get("incompleteSearch") is not True
-        return [DriveFile.from_json(each) for each in listed if each.get("id")], answer.get("nextPageToken")
+        files = [DriveFile.from_json(each) for each in conforming(listed, [_FILE]) if each.get("id")]
+        return files, answer.get("nextPageToken")
 
     async def all_files(self, query: str, *, drive_id: str = MY_DRIVE) -> list[DriveFile]:
         found, page = await self.files(query, drive_id=drive_id)
@@ -165,7 +177,8 @@ class DriveClient:
             # A shared drive that was left answers 403 too; a complete listing finds out what remains.
             raise CursorExpiredError("Drive does not know this place in its feed of changes any more.")
         listed, answer = json_page(response, "changes")
-        changes = tuple(change for each in listed if (change := _parse_change(each)))
+        entries = conforming(listed, [{"fileId": str, "driveId": str, "file": _FILE}])
+        changes = tuple(change for each in entries if (change := _parse_change(each)))
         following = answer.get("nextPageToken")
         after = following or json_object(response, "newStartPageToken")["newStartPageToken"]
         return ChangePage(changes, after, following is None)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx2
 
 from connectors.client.http_client import HttpClient, answered_at
-from connectors.client.json_answers import PageTrail, json_object, json_page
+from connectors.client.json_answers import PageTrail, Shape, conforming, json_object, json_page
 from connectors.errors import CursorExpiredError, ItemError
 from connectors.providers.common.item_fetcher import item_response
 from connectors.providers.notion.content import block_markdown
@@ -16,6 +16,15 @@ from connectors.providers.notion.enhanced_markdown import insert_blocks, unknown
 
 API_VERSION: Final = "2026-03-11"
 PAGE_SIZE: Final = 100
+_PARENT: Final[Shape] = dict.fromkeys(("type", "page_id", "data_source_id", "database_id", "block_id"), str)
+_RESULT: Final[Shape] = {
+    **dict.fromkeys(("id", "object", "created_time", "last_edited_time", "url"), str),
+    "parent": _PARENT,
+    "database_parent": _PARENT,
+    "properties": dict,
+    "title": [dict],
+}
+"""What is read of a page or a data source in a list."""
 MAX_PAGE_PARTS: Final = 500
 """Limit of block requests for a page that is too long for one response."""
 _INACCESSIBLE_STATUSES: Final = frozenset({400, 403, 404})
@@ -86,7 +95,7 @@ class NotionClient:
             raise CursorExpiredError("Notion does not know this page of a list any more.")
         results, found = json_page(answer, "results")
         return ResultPage(
-            [entry for entry in results if entry.get("id")],
+            [entry for entry in conforming(results, [_RESULT]) if entry.get("id")],
             found.get("next_cursor"),
             answered_at(answer),
             (found.get("request_status") or {}).get("type") == "incomplete",

@@ -12,7 +12,7 @@ import httpx2
 
 from connectors import errors
 from connectors.client.http_client import HttpClient, origin
-from connectors.client.json_answers import json_object, json_or_raise, json_page
+from connectors.client.json_answers import Shape, conforming, json_object, json_or_raise, json_page
 from connectors.provider_interface import OAuthConfig
 from connectors.providers.common.file_metadata import FileOrFolder
 from connectors.providers.common.item_fetcher import item_response
@@ -22,6 +22,21 @@ _SEPARATOR = ":"
 """Stands between the ids of a drive and of an item in it, in ids of items outside the account's own drive."""
 _DOWNLOAD_URL_FIELD = "@microsoft.graph.downloadUrl"
 """Annotation of files in answers without `$select`, which strips it; Graph does not always send it."""
+_PERSON: Shape = {"user": {"displayName": str}}
+_PLACE: Shape = {"id": str, "driveId": str}
+_ITEM: Shape = {
+    **dict.fromkeys(("id", "name", "cTag", "createdDateTime", "lastModifiedDateTime", "webUrl"), str),
+    **dict.fromkeys(("folder", "root", "deleted", "malware"), dict),
+    _DOWNLOAD_URL_FIELD: str,
+    "size": int,
+    "file": {"mimeType": str},
+    "package": {"type": str},
+    "parentReference": _PLACE,
+    "remoteItem": {"id": str, "parentReference": _PLACE},
+    "createdBy": _PERSON,
+    "lastModifiedBy": _PERSON,
+}
+"""What is read of an item in a list."""
 _PAGE_SIZE = 200
 DOWNLOAD_HOSTS = ("sharepoint.com", "sharepoint.us", "sharepoint.cn", "1drv.com", "microsoftpersonalcontent.com")
 """Microsoft's domains for file contents; downloads from others are refused."""
@@ -243,7 +258,7 @@ def error_code(response: httpx2.Response) -> str:
 def _parse_page(response: httpx2.Response) -> ItemPage:
     listed, answer = json_page(response, "value")
     # An item may occur more than once; its last occurrence is current.
-    latest = {each["id"]: DriveItem.from_json(each) for each in listed if each.get("id")}
+    latest = {each["id"]: DriveItem.from_json(each) for each in conforming(listed, [_ITEM]) if each.get("id")}
     return ItemPage(tuple(latest.values()), answer.get("@odata.nextLink"), answer.get("@odata.deltaLink"))
 
 

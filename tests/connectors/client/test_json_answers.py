@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from connectors.client.json_answers import PageTrail, json_list, json_object, json_page
+from connectors.client.json_answers import PageTrail, Shape, conforming, json_list, json_object, json_page
 from connectors.errors import CursorExpiredError, ProviderUnavailableError
 
 
@@ -45,3 +45,19 @@ def test_a_feed_that_leads_back_is_read_anew() -> None:
     trail.follow("a")
     with pytest.raises(CursorExpiredError):
         trail.follow("a")
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ({"id": "1", "size": 3, "new": [1]}, {"id": "1", "size": 3, "new": [1]}),
+        ({"id": "1", "size": "three", "parents": None}, {"id": "1"}),
+        ({"id": "1", "parents": ["a", 7, None]}, {"id": "1", "parents": ["a"]}),
+        ({"id": "1", "file": {"type": 7, "name": "n"}}, {"id": "1", "file": {"name": "n"}}),
+        ({"id": "1", "file": []}, {"id": "1"}),
+        ("text", None),
+    ],
+)
+def test_a_value_of_another_type_than_described_counts_as_missing(value: Any, found: Any) -> None:
+    shape: Shape = {"id": str, "size": int, "parents": [str], "file": {"type": str}}
+    assert conforming(value, shape) == found

@@ -6,7 +6,7 @@ The answers are those of proxies and outages that come with status 200. OneDrive
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -16,7 +16,8 @@ from connectors.provider_interface import Connection, Provider
 from tests.connectors.providers import test_hostile_providers as drives
 from tests.support.connectors import hostile_sources
 from tests.support.connectors.in_memory_sync import InMemorySync, connect
-from tests.support.providers.provider_double import DoubleResponse, ProviderDouble
+from tests.support.providers.hostile_mode import HostileMode
+from tests.support.providers.provider_double import DoubleResponse, ProviderDouble, ReceivedRequest
 
 pytestmark = pytest.mark.anyio
 
@@ -109,3 +110,43 @@ async def test_a_list_that_leads_back_to_itself_ends_and_removes_nothing(
     with pytest.raises((ProviderUnavailableError, CursorExpiredError), match="leads back"):
         await mirror.run(source.provider, source.connection)
     assert mirror.items.keys() == known
+
+
+ODD_VALUES: list[Any] = [7, "unexpected", [], {}, [None], {"type": "unknown"}, True]
+
+
+@dataclass(frozen=True)
+class OddValue(HostileMode):
+    """Puts `value` into a field of the last entry of a list; `fields` collects what there is."""
+
+    list_name: str = ""
+    field_name: str = ""
+    value: Any = None
+    fields: set[str] = field(default_factory=set)
+
+    def spoil(self, call: ReceivedRequest, answer: DoubleResponse) -> DoubleResponse:
+        listed = answer.body.get(self.list_name) if isinstance(answer.body, dict) else None
+        if not listed:
+            return answer
+        self.fields.update(key for entry in listed for key in entry)
+        odd = {self.field_name: self.value} if self.field_name else {}
+        return replace(answer, body={**answer.body, self.list_name: [*listed[:-1], listed[-1] | odd]})
+
+
+@pytest.mark.parametrize(
+    ("world", "name"), [(notion, "results"), (onedrive, "value"), (google_drive, "files"), (gmail, "threads")]
+)
+async def test_an_entry_with_a_value_of_an_unexpected_type_ends_no_run(
+    world: Callable[[], ListedSource], name: str
+) -> None:
+    async def run(field_name: str, value: Any) -> set[str]:
+        source, mirror = world(), InMemorySync()
+        mode = OddValue(0, 0, 0, DoubleResponse, list_name=name, field_name=field_name, value=value)
+        source.double.hostile_mode = mode
+        await mirror.run(source.provider, source.connection)
+        assert len(mirror.items) >= 4, f"{field_name}: {value}"
+        return mode.fields
+
+    for field_name in sorted(await run("", None) - {"id"}):
+        for value in ODD_VALUES:
+            await run(field_name, value)
