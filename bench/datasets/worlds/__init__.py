@@ -5,7 +5,9 @@ something that the statements are about, and asks what they do not say ("When is
 May."); `!` is about something else. `long_*.txt` has eight more people, who say sixteen things each, in six languages;
 `further_*.txt` eight who say fifteen things each, in seven languages, two of whom are asked about in English; both of
 `typed_*.txt` have the same six people, in as many languages, who type in a hurry, and are asked so; `trades_*.txt` has
-fourteen people and clubs, in eleven languages, of whom much is asked that they do not say.
+fourteen people and clubs, in eleven languages, of whom much is asked that they do not say; `kept_*.txt` has sixteen
+people, clubs and firms, in fourteen languages, of whom newer statements tell much that is near to an older one and
+replaces nothing.
 """
 
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).parent
 PARTS = ("", "long", "further", "typed")
-UNLEARNED_PARTS = ("trades",)
+UNLEARNED_PARTS = ("trades", "kept")
 """Parts of which no half is learned from."""
 
 

@@ -84,6 +84,16 @@ async def test_a_name_and_a_time_are_no_answer_where_another_kind_of_thing_is_as
     assert all(hit.similarity < 0.5 for hit in hits)
 
 
+@pytest.mark.parametrize("question", ["Where does Sami work?", "¿Dónde trabaja Sami?", "Var jobbar Sami?"])
+async def test_nothing_else_of_somebody_is_a_sure_answer_where_their_workplace_is_asked_for(
+    model: E5Embedder, question: str
+) -> None:
+    texts = ("Sami has a new dog.", "Sami is allergic to bees.", "Sami plays the tuba in our band.")
+    index = await build_text_index(texts, model)
+    hits = await index.search(await analyze_query(index, model, question), SearchRequest())
+    assert all(hit.similarity < 0.5 for hit in hits)
+
+
 @pytest.mark.parametrize("birthday", ["Sami turns forty in June.", "Sami wird im Juni vierzig."])
 async def test_what_is_asked_for_comes_before_other_times_of_the_same_person(model: E5Embedder, birthday: str) -> None:
     assert (await _found(model, "When is Sami's birthday?", (*SAMI, birthday)))[:1] == [birthday]
