@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.memory.formation.document_memory_builder import ExtractionJob
+from pipeline.memory.formation.document_voice import may_be_users
 
 MAX_PARTS_PER_DOCUMENT = 12
 """Parts of one document sent to the model; the rest of a book is left to the rules."""
@@ -30,14 +31,17 @@ class BatchPlan:
 
 
 def plan_batches(jobs: Sequence[ExtractionJob], max_tokens: int) -> BatchPlan:
-    """Group documents with equal `group` in their order, as many as fit into `max_tokens`."""
+    """Group documents with equal `group` in their order, as many as fit into `max_tokens`.
+
+    What others may have written shares no prompt with what the user said: it could tell the model to answer for both.
+    """
     batches: list[list[TextPart]] = []
     leftover_parts: list[TextPart] = []
     bytes_left: dict[str, int] = {}
     open_batches: dict[str, list[TextPart]] = {}
     budget = max(1, max_tokens * BYTES_PER_TOKEN)
     for job_index, job in enumerate(jobs):
-        key = json.dumps(job.group, sort_keys=True)
+        key = json.dumps([job.group, may_be_users(job.type, is_synced=job.is_synced)], sort_keys=True)
         for number, part in enumerate(split_text(job_index, job.text, budget)):
             if number == MAX_PARTS_PER_DOCUMENT:
                 leftover_parts.append(TextPart(job_index, part.start, job.text[part.start :]))

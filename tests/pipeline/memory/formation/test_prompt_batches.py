@@ -46,6 +46,18 @@ def test_documents_of_one_group_share_a_batch_in_order() -> None:
     assert not plan.leftover_parts
 
 
+def test_a_page_or_a_synced_text_shares_no_batch_with_what_the_user_said() -> None:
+    works = [
+        job("said"),
+        job("page", type="webpage"),
+        job("mail", is_synced=True),
+        job("too"),
+        job("sheet", type="csv"),
+    ]
+    plan = plan_batches(works, 100)
+    assert [[part.text for part in bundle] for bundle in plan.batches] == [["said", "too"], ["page", "mail", "sheet"]]
+
+
 @given(st.lists(TEXTS, max_size=6), st.integers(1, 20))
 @settings(max_examples=100)
 def test_every_text_is_in_a_batch_or_left_to_the_rules(texts: list[str], tokens: int) -> None:
