@@ -1,7 +1,9 @@
 """Folders that hold data when the settings name none, and what a running service leaves in them for commands."""
 
 import os
+import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
 
@@ -33,8 +35,12 @@ def write_address(folder: Path, url: str) -> None:
 
 
 def read_address(folder: Path) -> str | None:
-    """Return the address that the last service on a data directory recorded, if any."""
-    return _first_line(folder / ADDRESS_FILE)
+    """Return the address that the last service on a data directory recorded; None for one of another machine.
+
+    Commands send their key there, and a folder that somebody downloaded may hold any address.
+    """
+    address = _first_line(folder / ADDRESS_FILE)
+    return address if address is not None and _is_of_this_machine(address) else None
 
 
 def write_admin_key(folder: Path, secret: str) -> None:
@@ -55,3 +61,17 @@ def _first_line(path: Path) -> str | None:
         return path.read_text().strip() or None
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
+
+
+def _is_of_this_machine(url: str) -> bool:
+    """Return whether a service could listen at the host of an address here."""
+    try:
+        host = urlsplit(url).hostname
+        if host is None:
+            return False
+        for family, kind, protocol, _, place in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM):
+            with socket.socket(family, kind, protocol) as trial:
+                trial.bind(place)
+    except (OSError, ValueError):
+        return False
+    return True
