@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from app.generation_pipeline import Pipeline
+from app.handled_submissions import verify_tables_cover_log
 from app.pipeline_factory import open_pipeline
 from app.resources import Resources, index_config_from_settings, open_resources
 from pipeline.errors import FollowerClosedError, OutageError
@@ -296,6 +297,7 @@ async def open_supervisor(
         try:
             if runs_stages or serves_requests:
                 await verify_log_covers_tables(resources.bus, supervisor.pipeline.store)
+                await verify_tables_cover_log(supervisor.pipeline)
             if serves_requests:
                 await supervisor.pipeline.catch_up()
             yield supervisor

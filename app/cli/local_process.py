@@ -19,6 +19,11 @@ _DISK_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, 
 _SQLITE_DISK_ERRORS = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM}
 )
+_SQLITE_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+DAMAGED_TABLES_REMEDY = (
+    "Stop the service, move the folder of the tables away, and build new ones with `recollect replay`: the log holds"
+    " all of their content."
+)
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
@@ -50,13 +55,24 @@ def exit_on_startup_error() -> Iterator[None]:
         hint = "`recollect doctor` checks every component."
         raise error_exit(f"{error}\n{hint}", ExitCode.UNREACHABLE) from error
     except (OSError, RuntimeError, sqlite3.Error) as error:
-        reason = disk_failure(error)
-        if reason is None:
+        message = _startup_message(error)
+        if message is None:
             raise
-        raise error_exit(
-            f"The data directory can't be written: {reason}. Free space on its disk, or see that this user may write"
+        raise error_exit(message) from error
+
+
+def _startup_message(error: Exception) -> str | None:
+    """Say what to do about a disk that refuses to be written, or holds damaged files; None for any other error."""
+    if (refusal := disk_failure(error)) is not None:
+        return (
+            f"The data directory can't be written: {refusal}. Free space on its disk, or see that this user may write"
             " there, and start again: nothing acknowledged is lost."
-        ) from error
+        )
+    if (damage := table_damage(error)) is not None:
+        return f"The tables can't be read: {damage}. {DAMAGED_TABLES_REMEDY}"
+    if isinstance(error, sqlite3.DatabaseError) and error_code(error) in _SQLITE_DAMAGE:
+        return f"A file beside the tables is damaged: {error}. {DAMAGED_TABLES_REMEDY}"
+    return None
 
 
 def disk_failure(error: Exception) -> str | None:
@@ -68,8 +84,22 @@ def disk_failure(error: Exception) -> str | None:
     True
     """
     if isinstance(error, sqlite3.Error):
-        is_disk = error.sqlite_errorcode & 0xFF in _SQLITE_DISK_ERRORS if hasattr(error, "sqlite_errorcode") else False
-        return str(error) if is_disk else None
+        return str(error) if error_code(error) in _SQLITE_DISK_ERRORS else None
     found = _OS_ERROR.search(str(error))
     code = error.errno if isinstance(error, OSError) and error.errno else int(found[1]) if found else None
     return os.strerror(code) if code in _DISK_ERRNOS else None
+
+
+def table_damage(error: Exception) -> str | None:
+    """Return what LanceDB can't read of its files, if that is the error.
+
+    >>> table_damage(RuntimeError("lance error: LanceError(IO): failed to fill whole buffer, src/io/reader.rs:5"))
+    'LanceError(IO): failed to fill whole buffer, src/io/reader.rs:5'
+    """
+    _, found, damage = str(error).partition("lance error: ")
+    return " ".join(damage.split()) if found and isinstance(error, RuntimeError | ValueError) else None
+
+
+def error_code(error: sqlite3.Error) -> int | None:
+    """Return SQLite's primary result code, if the error comes from SQLite."""
+    return error.sqlite_errorcode & 0xFF if hasattr(error, "sqlite_errorcode") else None

@@ -6,11 +6,13 @@ import os
 import shutil
 import sys
 from asyncio.subprocess import PIPE
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from app.cli.commands.replay_command import replay_offline
+from app.cli.diagnostics.check_runner import run_checks
 from app.cli.diagnostics.component_checks import check_tables
 from app.pipeline_supervisor import open_supervisor
 from pipeline.store import StoreMismatchError
@@ -98,6 +100,64 @@ async def test_a_log_that_lost_its_end_because_its_write_ahead_log_is_damaged_is
     ahead.write_bytes(b"\x00" * ahead.stat().st_size)
     _put_back(folder, tmp_path / "damaged")
     await _assert_refused(folder)
+
+
+async def _rebuild(folder: Path) -> set[str]:
+    """Build new tables from the log, and return the documents that a service shows then."""
+    await replay_offline(service_settings(folder), "replay", {"force": True}, as_json=True)
+    async with running_service(folder) as service:
+        return {item["id"] for item in await service.list_items("home", "documents")}
+
+
+async def test_a_log_whose_tables_were_removed_is_refused_until_they_are_rebuilt(tmp_path: Path) -> None:
+    await _add(tmp_path, "a", "b", "c")
+    shutil.rmtree(tmp_path / "tables")
+    ((status, message, remedy),) = await check_tables(service_settings(tmp_path))
+    assert (status, "but the log holds documents" in message) == ("problem", True)
+    assert "recollect replay" in remedy
+    with pytest.raises(StoreMismatchError, match=r"lack the document .* `recollect replay --force`"):
+        async with open_supervisor(service_settings(tmp_path)):
+            pass
+    assert await _rebuild(tmp_path) == {"a", "b", "c"}
+
+
+async def test_tables_older_than_the_log_are_refused_until_they_are_rebuilt(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    await _add(folder, "a", "b", "c")
+    shutil.copytree(folder / "tables", tmp_path / "older")
+    later = [f"later{number}" for number in range(60)]
+    await _add(folder, *later)
+    shutil.rmtree(folder / "tables")
+    shutil.copytree(tmp_path / "older", folder / "tables")
+    with pytest.raises(StoreMismatchError, match="older than the log"):
+        async with open_supervisor(service_settings(folder)):
+            pass
+    assert await _rebuild(folder) == {"a", "b", "c", *later}
+
+
+async def test_tables_of_documents_that_were_deleted_since_belong_to_the_log(tmp_path: Path) -> None:
+    async with running_service(tmp_path) as service:
+        for number in range(30):
+            await service.add_document("home", f"A note of {number}.", id=f"d{number}", taskType="superrag")
+            await service.add_document("gone", f"A note of {number}.", id=f"d{number}", taskType="superrag")
+        await service.wait_idle()
+        await service.delete_documents("home", *(f"d{number}" for number in range(30)))
+        await service.client.ok("DELETE", "/ns/gone")
+        await service.wait_idle()
+    async with running_service(tmp_path) as service:
+        assert await service.list_items("home", "documents") == []
+
+
+async def test_the_doctor_says_that_a_table_is_damaged(tmp_path: Path) -> None:
+    await _add(tmp_path, "a")
+    for file in (tmp_path / "tables" / "documents.lance" / "_versions").iterdir():
+        file.write_bytes(b"damaged")
+    (finding,) = [
+        finding async for finding in run_checks({"tables": partial(check_tables, service_settings(tmp_path))})
+    ]
+    assert finding.status == "problem"
+    assert "can't be read" in finding.message
+    assert "recollect replay" in finding.remedy
 
 
 async def test_the_command_reads_the_tables_with_the_modules_that_it_loads(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from app.cli.local_process import DAMAGED_TABLES_REMEDY, table_damage
 from pipeline.errors import DataDirectoryLockedError, RejectedError, RetryableError
 from pipeline.store import StoreMismatchError
 
@@ -58,5 +59,9 @@ async def _run_check(check: Check, timeout_seconds: float) -> list[CheckResult]:
     except TimeoutError:
         message = f"No answer within {timeout_seconds:.0f} s."
         return [("problem", message, "Check that it runs and that this machine can reach it.")]
+    except RuntimeError as error:
+        if (damage := table_damage(error)) is None:
+            raise
+        return [("problem", f"They can't be read: {damage}", DAMAGED_TABLES_REMEDY)]
     except _EXPECTED_ERRORS as error:
         return [("problem", str(error) or repr(error), "The message says what to change.")]

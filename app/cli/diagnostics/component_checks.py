@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from app.cli.diagnostics.check_runner import CheckResult, passed
+from app.handled_submissions import REMEDY as LOST_TABLES_REMEDY
 from app.resources import (
     CATALOG_FOLDER,
     embedder_from_settings,
@@ -136,6 +137,9 @@ async def check_tables(settings: Settings) -> list[CheckResult]:
         storage=settings.storage_options(uri),
     )
     if not exists:
+        submitted, _ = await read_log_ends(settings, DOCUMENTS_SUBMITTED.name)
+        if settings.kafka_bootstrap is None and any(submitted.values()):
+            return [("problem", f"none at {uri}, but the log holds documents.", LOST_TABLES_REMEDY)]
         return [passed(f"none at {uri} yet: the first start creates them")]
     ends, _ = await read_log_ends(settings, SETTINGS_CHANGED.name)
     for positions in await asyncio.to_thread(stored_positions, settings.data_dir / CATALOG_FOLDER):

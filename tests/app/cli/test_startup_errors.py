@@ -1,7 +1,9 @@
-"""A disk that refuses to be written at the start is a sentence and an exit code."""
+"""A disk that refuses to be written at the start, or holds damaged files, is a sentence and an exit code."""
 
 import errno
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 import typer
@@ -38,6 +40,29 @@ def test_a_full_disk_is_said_in_a_sentence(error: Exception, capsys: pytest.Capt
     assert "can't be written" in said
     assert "Free space" in said
     assert "commit.rs" not in said
+
+
+DAMAGE = "lance error: LanceError(IO): failed to fill whole buffer, src/io/reader.rs:5"
+
+
+def test_damaged_tables_are_said_in_a_sentence_with_the_way_to_new_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as exited, exit_on_startup_error():
+        raise RuntimeError(DAMAGE)
+    assert exited.value.exit_code == ExitCode.FAILED
+    said = capsys.readouterr().err
+    assert "failed to fill whole buffer" in said
+    assert "`recollect replay`" in said
+
+
+def test_a_damaged_database_is_said_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "log.db").write_bytes(b"nonsense" * 1000)
+    with (
+        pytest.raises(typer.Exit),
+        exit_on_startup_error(),
+        closing(sqlite3.connect(tmp_path / "log.db")) as db,
+    ):
+        db.execute("SELECT * FROM records")
+    assert "is damaged: file is not a database" in capsys.readouterr().err
 
 
 def test_other_errors_keep_their_traceback() -> None:

@@ -1,0 +1,83 @@
+"""Check that the tables hold the documents whose submissions the stages have handled, as the log says."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+from app.generation_pipeline import Pipeline
+from pipeline.bus.records import decode_batch
+from pipeline.stage import Record, Stage
+from pipeline.store import StoreMismatchError
+from schemas.events import DocumentSubmitted
+from schemas.topics import DOCUMENTS_SUBMITTED
+
+NEWEST_SUBMISSIONS = 8
+"""Submissions of each partition, the last handled ones, that are looked up."""
+MAX_LAG = 1000
+"""A partition with more unhandled records is not checked: any of them may delete a document."""
+REMEDY = (
+    "They are older than the log, or were removed. Put back the tables that belong to the log; or build new ones from"
+    " it with `recollect replay --force` while the service is stopped."
+)
+
+
+async def verify_tables_cover_log(pipeline: Pipeline) -> None:
+    """StoreMismatchError if the tables lack documents that the stages made, and so would not make again."""
+    stage = next(stage for stage in pipeline.stages if stage.source is DOCUMENTS_SUBMITTED)
+    topic = DOCUMENTS_SUBMITTED.name
+    lag = (await pipeline.bus.lag([stage])).get(stage.group, {})
+    ends = await pipeline.bus.end_offsets(topic)
+    handled = {
+        number: end - behind
+        for number, end in ends.items()
+        if 0 <= (behind := lag.get((topic, number), end)) < min(end, MAX_LAG)
+    }
+    problems = await asyncio.gather(*(_find_lost(pipeline, stage, number, at) for number, at in handled.items()))
+    if lost := next(filter(None, problems), None):
+        raise StoreMismatchError(
+            f"The tables do not belong to the log ({pipeline.bus.description}): they lack the document of record"
+            f" {lost.offset} of {topic}/{lost.partition}, which was handled. {REMEDY}"
+        )
+
+
+async def _find_lost(
+    pipeline: Pipeline, stage: Stage[DocumentSubmitted], partition: int, handled: int
+) -> Record[DocumentSubmitted] | None:
+    """Return the newest handled submission if none of the newest has left its document in the tables."""
+    begin = max(0, handled - NEWEST_SUBMISSIONS)
+    newest = await _newest_by_document(pipeline, stage, partition, begin)
+    expected = {document: record for document, record in newest.items() if record.offset < handled}
+    if not expected:
+        return None
+    documents = pipeline.store.documents
+    documents.hint_incarnations({document: record.event.incarnation for document, record in expected.items()})
+    rows = await documents.get(expected.keys())
+    if any(row.seq >= expected[document].offset for document, found in rows.items() for row in found):
+        return None
+    # Other processes may have deleted documents since the log was read.
+    later = await _newest_by_document(pipeline, stage, partition, begin)
+    return next((record for document, record in reversed(expected.items()) if document in later), None)
+
+
+async def _newest_by_document(
+    pipeline: Pipeline, stage: Stage[DocumentSubmitted], partition: int, begin: int
+) -> dict[str, Record[DocumentSubmitted]]:
+    """Read the newest submission of each document that exists, by its key."""
+    newest: dict[str, Record[DocumentSubmitted]] = {}
+    async for record in _read(pipeline, stage, partition, begin):
+        newest.pop(record.event.document, None)
+        # A redriven record may be older than what deleted its document.
+        if record.event.operation != "delete" and not record.redriven:
+            newest[record.event.document] = record
+    await pipeline.resources.settings_lock.catch_up()
+    owner = pipeline.store.catalog.namespace_of
+    return {key: record for key, record in newest.items() if owner(record.event.incarnation) is not None}
+
+
+async def _read(
+    pipeline: Pipeline, stage: Stage[DocumentSubmitted], partition: int, begin: int
+) -> AsyncIterator[Record[DocumentSubmitted]]:
+    async with aclosing(pipeline.bus.read(stage.source.name, partition, begin)) as records:
+        async for raw in records:
+            for record in decode_batch(stage, [raw]):
+                yield record
