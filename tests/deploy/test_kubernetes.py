@@ -95,6 +95,12 @@ def test_pods_run_the_image_as_it_is_made(objects: Objects) -> None:
         assert container["securityContext"]["readOnlyRootFilesystem"]
 
 
+def test_services_set_no_variables_that_would_be_read_as_settings(objects: Objects) -> None:
+    # Kubernetes gives each pod RECOLLECT_PORT=tcp://… where a Service is called recollect.
+    for workload in _workloads(objects):
+        assert workload["spec"]["template"]["spec"]["enableServiceLinks"] is False
+
+
 def test_probes_ask_what_every_part_answers_and_arguments_are_the_commands_own(objects: Objects) -> None:
     answered = {route.path for route in health_routes.router.routes if isinstance(route, Route)}
     for workload in _workloads(objects):

@@ -31,6 +31,7 @@ metadata:
 spec:
   terminationGracePeriodSeconds: 30
   automountServiceAccountToken: false
+  enableServiceLinks: false
   securityContext: {runAsNonRoot: true, runAsUser: 10001, fsGroup: 10001, seccompProfile: {type: RuntimeDefault}}
   {{- with .root.Values.imagePullSecrets }}
   imagePullSecrets:
