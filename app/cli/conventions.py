@@ -37,6 +37,7 @@ class ExitCode(IntEnum):
 
 
 _EXIT_CODE_BY_HTTP_STATUS = {
+    400: ExitCode.USAGE,
     401: ExitCode.UNAUTHORIZED,
     402: ExitCode.QUOTA_EXCEEDED,
     403: ExitCode.UNAUTHORIZED,

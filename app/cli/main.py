@@ -1,12 +1,14 @@
 """The `recollect` command: `serve`, `doctor` and `topics`; app/cli/commands holds the others."""
 
 import asyncio
+import errno
+import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app.cli.cli_settings import load_settings
+from app.cli.cli_settings import describe_unknown_settings, load_settings
 from app.cli.commands import demo_command
 from app.cli.commands.core_commands import app
 from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog, say
@@ -17,6 +19,7 @@ from pipeline.settings import Settings
 
 __all__ = ["app"]
 
+log = logging.getLogger(__name__)
 ROLES = ("api", "pipeline", "connectors")
 
 _OTHERS = tuple(app.registered_commands)
@@ -42,6 +45,8 @@ def serve(
     settings = load_settings(host=host, port=port, data_dir=data_dir)
     roles = _parse_roles(settings, only)
     log_format.configure_logging(settings.log_level, settings.log_format)
+    if (unknown := describe_unknown_settings()) is not None:
+        log.warning("%s", unknown)
     apply_process_tuning(settings)
     from api.uvicorn_server import open_listener
     from app.server_process import run_service
@@ -49,10 +54,13 @@ def serve(
     try:
         listener = open_listener(settings.host, settings.port)
     except OSError as error:
-        raise error_exit(
-            f"Can't listen on {settings.host}:{settings.port}: {error.strerror}. Stop the program that"
-            " listens there, or choose another port with RECOLLECT_PORT or --port."
-        ) from error
+        taken = error.errno == errno.EADDRINUSE
+        remedy = (
+            "Stop the program that listens there, or choose another port with RECOLLECT_PORT or --port."
+            if taken
+            else "See that RECOLLECT_HOST is an address of this machine, and that this user may open the port."
+        )
+        raise error_exit(f"Can't listen on {settings.host}:{settings.port}: {error.strerror}. {remedy}") from error
     try:
         with exit_on_startup_error():
             run_event_loop(settings, run_service(settings, listener, roles, say))

@@ -61,8 +61,11 @@ def export(
     if target.endswith(".tar") and Path(target).exists() and not yes:
         confirm(f"{target} is there already. Overwrite it?")
     service = RemoteService.from_options(url, key)
-    with _export_target(Path(target)) as folder:
-        total = _export_namespaces(service, folder, None if everything else names)
+    try:
+        with _export_target(Path(target)) as folder:
+            total = _export_namespaces(service, folder, None if everything else names)
+    except OSError as error:
+        raise error_exit(f"{target} can't be written: {error.strerror or error}. There is no new export.") from error
     if as_json:
         emit({"documents": total, "target": target}, as_json=True)
     else:
@@ -72,6 +75,20 @@ def export(
 def import_archive(source: Path, *, as_json: bool, url: str | None, key: str | None) -> None:
     """Import an export into this deployment; importing it again changes nothing."""
     service = RemoteService.from_options(url, key)
+    try:
+        counts = _import_content(service, source)
+    except OSError as error:
+        where = "A .tar is unpacked beside it, which takes as much space again." if source.is_file() else ""
+        raise error_exit(f"{error.filename or source}: {error.strerror or error}. {where}".rstrip()) from error
+    if as_json:
+        emit(counts, as_json=True)
+        return
+    accepted = f"{counts['documents']} documents and {counts['memories']} memories accepted"
+    say(f"{accepted}, {counts['unchanged']} documents were here already", err=True)
+
+
+def _import_content(service: RemoteService, source: Path) -> dict[str, int]:
+    """Send everything that an export holds; return how much was accepted."""
     with _import_source(source) as folder:
         _check_manifest(folder / MANIFEST_FILE)
         counts = dict.fromkeys(("documents", "memories", "settings", "unchanged"), 0)
@@ -80,11 +97,7 @@ def import_archive(source: Path, *, as_json: bool, url: str | None, key: str | N
         with _progress_bar("Importing", sum(file.stat().st_size for file in present)) as advance:
             for file in present:
                 _upload_file(service, folder, file, counts, advance)
-    if as_json:
-        emit(counts, as_json=True)
-        return
-    accepted = f"{counts['documents']} documents and {counts['memories']} memories accepted"
-    say(f"{accepted}, {counts['unchanged']} documents were here already", err=True)
+    return counts
 
 
 def _export_namespaces(service: RemoteService, folder: Path, names: list[str] | None) -> int:
@@ -206,9 +219,13 @@ def _export_target(target: Path) -> Iterator[Path]:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=target.parent, prefix=".export-") as folder:
-        yield Path(folder)
-        with open(target, "wb", opener=_open_for_owner) as file, tarfile.open(fileobj=file, mode="w") as tar:
-            tar.add(folder, arcname=".")
+        content, packed = Path(folder, "content"), Path(folder, target.name)
+        content.mkdir()
+        yield content
+        # Under its own name only once it is whole: an earlier export there is good until then.
+        with open(packed, "wb", opener=_open_for_owner) as file, tarfile.open(fileobj=file, mode="w") as tar:
+            tar.add(content, arcname=".")
+        packed.replace(target)
 
 
 def _open_for_owner(path: str, flags: int) -> int:

@@ -5,10 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.conventions import JsonOption, emit, error_exit, examples_epilog
+from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog, pluralize
 from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+from schemas.topics import ALL_TOPICS
 
 dlq = typer.Typer(no_args_is_help=True, help="Dead letters: records that no stage could handle.")
+
+MAX_LETTERS_PER_REQUEST = 1000
+TOPIC_NAMES = frozenset(topic.name for topic in ALL_TOPICS)
 
 TopicsOrIds = Annotated[
     list[str] | None,
@@ -28,6 +32,8 @@ def list_dead_letters(
     key: Key = None,
 ) -> None:
     """List dead letters with the stage that failed and its error."""
+    if topic is not None and topic not in TOPIC_NAMES:
+        raise error_exit(f"There is no topic {topic}: docs/guides/kafka.md lists them.", ExitCode.NOT_FOUND)
     query: dict[str, Any] = {"limit": limit} | ({} if topic is None else {"topic": topic})
     letters = RemoteService.from_options(url, key).request("GET", "/admin/dlq", params=query)["deadLetters"]
     columns = ("deadLetteredAt", "id", "stage", "key")
@@ -67,7 +73,7 @@ def redrive(chosen: TopicsOrIds = None, *, as_json: JsonOption = False, url: Url
     """Publish dead letters to their topics again, once the cause is fixed. Default: all."""
     service = RemoteService.from_options(url, key)
     count = _sum_counts(service, "POST", "/admin/dlq/redrive", "redriven", chosen)
-    emit({"redriven": count}, f"{count} records redriven", as_json=as_json)
+    emit({"redriven": count}, f"{pluralize(count, 'record')} redriven", as_json=as_json)
 
 
 @dlq.command(epilog=examples_epilog("recollect dlq drop documents.submitted.v1.dlq/0/12 --yes"))
@@ -84,18 +90,30 @@ def drop(
     if not yes and not typer.confirm(f"Drop the dead letters of {', '.join(chosen)} for good?", err=True):
         raise error_exit("Nothing was dropped.")
     count = _sum_counts(service, "DELETE", "/admin/dlq", "dropped", chosen)
-    emit({"dropped": count}, f"{count} records dropped", as_json=as_json)
+    emit({"dropped": count}, f"{pluralize(count, 'record')} dropped", as_json=as_json)
 
 
 def _sum_counts(service: RemoteService, method: str, path: str, count: str, chosen: list[str] | None) -> int:
-    """Send one request per topic and one for all ids; return the sum of a count in the responses."""
-    queries: list[dict[str, Any]] = [{}]
-    if chosen:
-        # An id contains slashes, a topic does not.
-        ids = [name for name in chosen if "/" in name]
-        queries = [{"topic": name} for name in chosen if "/" not in name]
-        queries += [{"id": ids}] if ids else []
-    return sum(service.request(method, path, params=query)[count] for query in queries)
+    """Send requests for all letters of the topics and for the ids; return the sum of a count in the responses.
+
+    No topic and no id: for every topic. Letters that come back meanwhile are left for the next call.
+    """
+    # An id contains slashes, a topic does not.
+    ids = [name for name in chosen or () if "/" in name]
+    topics = [name.removesuffix(".dlq") for name in chosen or () if "/" not in name]
+    if unknown := sorted(set(topics) - TOPIC_NAMES):
+        raise error_exit(f"There is no topic {unknown[0]}: docs/guides/kafka.md lists them.", ExitCode.NOT_FOUND)
+    done = service.request(method, path, params={"id": ids})[count] if ids else 0
+    waiting: dict[str, int] = service.request("GET", "/admin/status")["deadLetters"] if topics or not ids else {}
+    for topic in topics or waiting:
+        left = waiting.get(topic, 0)
+        while left > 0 and (moved := _move(service, method, path, topic, left)[count]):
+            done, left = done + moved, left - moved
+    return done
+
+
+def _move(service: RemoteService, method: str, path: str, topic: str, most: int) -> JsonObject:
+    return service.request(method, path, params={"topic": topic, "limit": min(most, MAX_LETTERS_PER_REQUEST)})
 
 
 def _format_payload(letter: JsonObject) -> str:

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from app.cli.cli_settings import describe_unknown_settings
 from app.cli.conventions import Terminal, emit, pluralize, say
 from app.cli.diagnostics import component_checks, host_checks
 from app.cli.diagnostics.check_runner import Check, CheckResult, Finding, run_checks
@@ -34,8 +35,13 @@ def build_checks(settings: Settings, validate_key: Callable[[str], object]) -> d
     async def clock() -> list[CheckResult]:
         return await host_checks.check_clock(await component_checks.newest_record_at(settings))
 
+    async def names_of_settings() -> list[CheckResult]:
+        unknown = describe_unknown_settings()
+        return [("warning", unknown, "docs/guides/configure.md lists every setting.")] if unknown else []
+
     return {
         "Python": host_checks.check_python,
+        "settings": names_of_settings,
         "disk": partial(host_checks.check_disk, settings),
         "memory": partial(host_checks.check_memory, settings),
         "port": partial(host_checks.check_port, settings),

@@ -61,7 +61,7 @@ async def watch_progress(get_progress: Callable[[], JsonObject], *, as_json: boo
     done = progress["state"] == "done"
     emit(progress, *([served] if done else []), as_json=as_json)
     if not done:
-        reason = progress["error"] or "it was cancelled"
+        reason = (progress["error"] or "it was cancelled").rstrip(".")
         raise error_exit(f"The replay {progress['state']}: {reason}. The served tables are unchanged.")
 
 

@@ -86,7 +86,7 @@ def test_the_guide_lists_every_exit_code() -> None:
 @pytest.mark.parametrize(
     ("status", "exit_code"),
     [
-        (400, ExitCode.FAILED),
+        (400, ExitCode.USAGE),
         (401, ExitCode.UNAUTHORIZED),
         (402, ExitCode.QUOTA_EXCEEDED),
         (403, ExitCode.UNAUTHORIZED),
