@@ -282,6 +282,20 @@ async def test_include_on_gets_is_accepted_repeated_and_comma_separated(
     assert not {"chunks", "memories"} & (await client.ok("GET", f"/ns/{ns}/document/x")).keys()
 
 
+async def test_memories_of_a_document_stand_in_the_order_of_its_text_whatever_the_tables_are_made_of(
+    service: RunningService, client: ContractClient, ns: str
+) -> None:
+    cities = ("Zurich", "Berlin", "Madrid", "Athens", "Oslo", "Cairo")
+    people = ("Zoe", "Ada", "Mia", "Ben", "Tom", "Eva")
+    sentences = [f"{person} lives in {city}." for person, city in zip(people, cities, strict=True)]
+    await service.add_document(ns, " ".join(sentences), id="x")
+    await service.wait_idle()
+    for _ in range(2):
+        read = await client.ok("GET", f"/ns/{ns}/document/x?include=memories")
+        assert [memory["memory"].split()[-1] for memory in read["memories"]] == list(cities)
+        await service.replay()
+
+
 async def test_json_null_counts_as_absent(service: RunningService, client: ContractClient, ns: str) -> None:
     names = ("supportingContext", "metadata", "group", "date", "taskType", "dreaming")
     body = {"content": "Ada lives in Berlin.", "id": "x", **dict.fromkeys(names)}

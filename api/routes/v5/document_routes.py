@@ -12,6 +12,8 @@ from api.dependencies.path_and_query_parameters import DocumentIncludes, Documen
 from api.presenters import resource_presenter
 from api.routes.contract_route import IngestRoute, MultipartRoute, error_responses
 from api.routes.v5 import multipart_upload
+from pipeline.memory.versioning.provenance import provenance_of
+from pipeline.rows import MemoryRow
 from schemas.http.v5 import document_bodies as bodies
 
 router = APIRouter(route_class=IngestRoute, prefix="/ns/{namespace}/document")
@@ -133,9 +135,15 @@ async def get(access: ReadAccess, id: DocumentPath, include: DocumentIncludes) -
         ]
     if "memories" in include:
         memories = await state.memories.find_by_documents([row.key])
-        shown = [memory for memory in memories if memory.is_active]
+        shown = sorted((memory for memory in memories if memory.is_active), key=partial(_place, row.key))
         answer.memories = [resource_presenter.memory_response(memory, {row.key: row}) for memory in shown]
     return answer
+
+
+def _place(document: str, memory: MemoryRow) -> tuple[int, str]:
+    """Return where a document states a memory: tables have no order of their own."""
+    starts = (entry.start for entry in provenance_of(memory) if entry.document == document)
+    return next((start for start in starts if start is not None), 0), memory.id
 
 
 @router.patch("/{id:path}", tags=["Ingest"], responses=_CHANGE_ERRORS)
