@@ -42,6 +42,8 @@ StatementSet = Literal[
     "exports_locked",
     "offices_open",
     "offices_locked",
+    "plain_open",
+    "plain_locked",
 ]
 """Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
 minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash; *texts*
@@ -59,7 +61,8 @@ transcripts, journals, letters, forms, posts, tickets, a curriculum, a recipe an
 languages; *requests* are requests and questions that carry facts in passing, and tasks about what is made up or pasted,
 in twenty-four languages; *asides* are such requests again, in thirteen; *exports* are exports of chats, voice notes
 without stops, journals and mails of friends, in eleven; *offices* are mails at work, minutes, standups, handovers,
-tickets and notes of talks, in thirteen."""
+tickets and notes of talks, in thirteen; *plain* are chats of friends, questions with asides, mails, minutes, journals,
+voice notes and lists of 126 people, half of them English, in nineteen."""
 SYNCED: Final = frozenset({"documents_open", "documents_locked", "notices_open", "notices_locked"})
 """What a connector brings: its writer is not the user."""
 _NOTHING = "-"

@@ -275,7 +275,8 @@ def _title(text: str, said: Utterance) -> str:
 
 def _named_in(text: str, said: Utterance) -> str | None:
     """Return who speaks in a text without turns: minutes, an institution, a caller; or whom a form is about."""
-    if _MINUTES.match(text):
+    title, _, items = text.strip().partition("\n")
+    if _MINUTES.match(text) or (_OF_TEAM.match(title) and is_list(items)):
         return TEAM
     if said.speaker is None and (caller := _CALLER.match(text)) is not None:
         return caller["who"].capitalize()

@@ -49,7 +49,7 @@ _DECISION = re.compile(
     re.IGNORECASE,
 )
 _OF_CLAUSE = frozenset({"we", "the", "a", "an", "our", "all", "no", "to", "that"})
-_OWN_CLAUSE = re.compile(r"(?:and |but |so )?(?P<clause>(?:I|I['\u2019]\w+|my|we|our) \S.*)$")
+_OWN_CLAUSE = re.compile(r"(?:and |but |so )?(?P<clause>(?:[Ii]|[Ii]['\u2019]\w+|my|we|our) \S.*)$")
 _HABIT = re.compile(r"(?:live|work|study|speak|play|teach|love|hate|prefer|grew|moved)\b(?! ?,)", re.IGNORECASE)
 _AGED = re.compile(
     rf"(?P<before>.*?\b)(?P<who>(?:my|our) (?:{'|'.join(sorted(KIN))}) [A-Z][\w'-]+) \((?P<age>\d{{1,2}})\)"
@@ -256,11 +256,11 @@ def _introduction(sentence: str) -> list[str]:
     statements = [opening]
     traits = 1
     for part in others:
-        if (trait := _trait(part)) is not None:
+        if (own := _OWN_CLAUSE.match(part)) is not None:
+            statements.append(own["clause"])
+        elif (trait := _trait(part)) is not None:
             statements.append(trait)
             traits += 1
-        elif (own := _OWN_CLAUSE.match(part)) is not None:
-            statements.append(own["clause"])
         else:
             statements[-1] += f", {part}"
     return statements if traits > 1 else []

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from pipeline.memory.languages.english import english_words
 from pipeline.text.english_verbs import word_set
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc, Token
+    from spacy.tokens import Doc, Span, Token
 
 _FIRST = frozenset({"i", "we", "me", "us", "my", "our", "mine", "ours", "myself", "ourselves"})
 OTHERS = frozenset({"he", "she", "they", "him", "her", "them", "his", "their", "hers", "theirs"})
@@ -146,6 +147,41 @@ def attach_second_subjects(doc: "Doc") -> None:
             after.head, after.dep_ = verb, "dobj"
 
 
+def spliced(doc: "Doc") -> list[str]:
+    """Return the sentences of a text that only commas join, where the parser has made one clause of two.
+
+    `My sister lives in Oslo, she's a nurse` would be a nurse who lives in Oslo, and no clause that names her.
+    """
+    begin_of = {clause.head: clause.tokens[0].i for clause in find_clauses(doc) if clause.tokens}
+    begins = [0]
+    for subject in doc:
+        verb, begin = subject.head, subject.left_edge.i
+        stop = begin - 1 - (begin > 1 and doc[begin - 1].dep_ == "cc")
+        if subject.dep_ not in SUBJECTS or subject.i > verb.i or stop <= begins[-1] or doc[stop].text != ",":
+            continue
+        before = _own_verb(doc[begins[-1] : stop])
+        is_finite = any(part.tag_ in _FINITE for part in (verb, *auxiliaries(verb)))
+        is_apart = before in begin_of and begin_of.get(verb, 0) > stop
+        if before is not None and is_finite and verb.dep_ != "relcl" and not is_apart:
+            begins.append(begin)
+    return [doc[first:last].text.rstrip(", ") for first, last in pairwise([*begins, len(doc)])]
+
+
+def _own_verb(before: "Span") -> "Token | None":
+    """Return the verb of a part that is a sentence of its own: not of `if he comes`, `I hope` or `on Monday`."""
+    subjects = [token for token in before if token.dep_ in SUBJECTS and token.i < token.head.i < before.end]
+    if not subjects or any(token.lower_ in _CONDITIONS and token.i < subjects[-1].i for token in before):
+        return None
+    is_told = len(subjects) == 1 and subjects[0].head.lemma_.lower() in _TELLING | _UNREAL
+    return None if is_told else subjects[0].head
+
+
+_CONDITIONS = frozenset(
+    {"if", "unless", "whether", "when", "whenever", "once", "while", "until", "as", "since", "although", "though"}
+)
+"""Words whose clause goes on behind a comma."""
+
+
 def auxiliaries(verb: "Token") -> "list[Token]":
     """Return the auxiliaries of a verb."""
     return [child for child in verb.children if child.dep_ in ("aux", "auxpass")]
@@ -223,7 +259,8 @@ def _is_purpose(verb: "Token") -> bool:
 def _is_next_act(token: "Token") -> bool:
     """Return whether the speaker did it after what was said before a comma: `can't do Friday, started a new job`."""
     subject = own_subject(token.head)
-    is_after = token.i > token.head.i and token.left_edge.i > 0 and "," in (token.left_edge.text, token.nbor(-1).text)
+    begin = token.left_edge
+    is_after = token.i > token.head.i and begin.i > 0 and "," in (begin.text, begin.nbor(-1).text, token.nbor(-1).text)
     is_act = token.tag_ == "VBD" and token.dep_ in ("dep", "advcl", "ccomp") and is_after
     return is_act and own_subject(token) is None and subject is not None and is_first(subject)
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, islice
 from threading import Lock
 from typing import TYPE_CHECKING, cast
 
-from pipeline.memory.grammar.clauses import attach_second_subjects, auxiliaries, find_clauses
+from pipeline.memory.grammar.clauses import attach_second_subjects, auxiliaries, find_clauses, spliced
 from pipeline.memory.grammar.opening_names import accept_rewording, reworded, single_words
 from pipeline.memory.grammar.word_classes import COMPONENTS, WordClasses
 from pipeline.memory.languages.spelling import SpellingCorrector, WordHashes
@@ -68,8 +68,10 @@ def _word_classes() -> WordClasses:
 
 
 @contextmanager
-def parsed(texts: Sequence[str]) -> "Iterator[list[Doc]]":
-    """Context with the parsed texts; afterwards they are gone, with the words that the parser learned from them.
+def parsed(texts: Sequence[str]) -> "Iterator[list[list[Doc]]]":
+    """Context with the parsed sentences of each text, of which commas may join several.
+
+    Afterwards they are gone, with the words that the parser learned from them.
 
     Without that the parser's vocabulary would grow with every new word for as long as the process lives.
     """
@@ -77,7 +79,17 @@ def parsed(texts: Sequence[str]) -> "Iterator[list[Doc]]":
     with _PARSER_LOCK:
         parser = english_parser()
         with parser.memory_zone():
-            yield _punctuated(parser, _with_opening_names(parser, _parse(parser, texts)))
+            docs = _read(parser, texts)
+            parts = [spliced(doc) for doc in docs]
+            apart = iter(_read(parser, [part for of_text in parts if len(of_text) > 1 for part in of_text]))
+            yield [
+                [doc] if len(of_text) == 1 else list(islice(apart, len(of_text)))
+                for doc, of_text in zip(docs, parts, strict=True)
+            ]
+
+
+def _read(parser: "Language", texts: Sequence[str]) -> "list[Doc]":
+    return _punctuated(parser, _with_opening_names(parser, _parse(parser, texts)))
 
 
 def _parse(parser: "Language", texts: Sequence[str]) -> "list[Doc]":

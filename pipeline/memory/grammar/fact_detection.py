@@ -45,7 +45,6 @@ from pipeline.memory.languages.profiles import QUESTION_MARK, LanguageProfile
 from pipeline.memory.languages.requests import stated_beside
 from pipeline.memory.languages.short_messages import MEMORABLE, MEMORABLE_WITHOUT_VERB, SURELY_MEMORABLE
 from pipeline.text.english_nouns import KIN, PETS
-from pipeline.text.statement_words import named_relatives
 from pipeline.text.succession import tells_of_change, tells_of_plan
 from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
 
@@ -132,10 +131,10 @@ def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_M
     if not any(english):
         found = [_unparsed_facts(said, text, language) for said, text, language in said_in]
     else:
-        with parsed(english) as docs:
+        with parsed(english) as read:
             found = [
-                _sentence_facts(said, text, doc, min_worth) if doc.text else _unparsed_facts(said, text, language)
-                for (said, text, language), doc in zip(said_in, docs, strict=True)
+                _sentence_facts(said, text, docs, min_worth) if docs[0].text else _unparsed_facts(said, text, language)
+                for (said, text, language), docs in zip(said_in, read, strict=True)
             ]
     return [
         [*facts, replace(fact, is_explicit=True)] if fact is not None else facts or _as_written(said)
@@ -189,7 +188,7 @@ def _unparsed_facts(said: SaidSentence, text: str, language: LanguageProfile | N
     return _foreign_facts(said, text, language)
 
 
-def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float) -> list[DetectedFact]:
+def _sentence_facts(said: SaidSentence, text: str, docs: "Sequence[Doc]", min_worth: float) -> list[DetectedFact]:
     said.discourse.begin_turn(said.context.speaker)
     if len(_FIELDS.findall(said.text)) > 1 or (said.context.is_speech and _IRONY.search(said.text)):
         said.discourse.person = None
@@ -200,7 +199,10 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
         return []
     is_question = said.text.rstrip().endswith("?") or _SUPPOSES.match(said.text) is not None
     least = min_worth - _WORTH_OF_ANSWERS * said.is_answer - _WORTH_OF_MINUTES * said.context.is_group
-    facts = _facts_of(doc, said.context, said.discourse, least, is_question=is_question)
+    *before, last = docs
+    facts = [fact for doc in before for fact in _facts_of(doc, said.context, said.discourse, least, is_question=False)]
+    facts += _facts_of(last, said.context, said.discourse, least, is_question=is_question)
+    doc = docs[0]
     if not facts and not is_question and said.context.is_speech and (own := _IDENTITY.match(text)) is not None:
         facts = [_identity(own, said.context)]
     if not (facts or is_question or _TO_OTHERS.search(said.text)):
@@ -302,12 +304,11 @@ def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile, *, is
             return []
     said_by = "" if said.context.is_group else f"{said.context.speaker_name}: "
     parts = profile.statements(stated)
-    facts = [
+    return [
         DetectedFact(f"{said_by}{part}", is_introduction or is_permanent(part, profile))
         for part in parts
         if len(parts) == 1 or profile.hedges.search(part) is None
     ]
-    return [*facts, *(DetectedFact(f"{said_by}{named}", is_static=True) for named in named_relatives(stated))]
 
 
 def _is_foreign_fact(said: SaidSentence, stated: str, profile: LanguageProfile, *, is_memorable: bool) -> bool:

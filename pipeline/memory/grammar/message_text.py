@@ -1,6 +1,7 @@
 """Normalization of messages before they are parsed: greetings, chat spelling, omitted subjects."""
 
 import re
+from itertools import pairwise
 
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.speaker_context import SpeakerContext
@@ -86,7 +87,7 @@ _NO_MORE = re.compile(
 )
 _FINITE = re.compile(
     r"\b(?:is|are|was|were|helps?|makes?|made|has|have|keeps?|can|will|gives?|brings?|takes?|needs?|means?)\b|"
-    r"'s\b(?! \w+s?\b \w)"
+    r"'s\b(?! \w+s?\b \w)|'s (?:an?|the|not|so|too)\b"
 )
 
 
@@ -150,7 +151,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
     text = rewritten("rewrites", rewritten("fillers", text).strip())
     if context.speaker is None or " for me" in text:  # among people it may be of what the other has told
-        text = _NO_MORE_OF.sub(r"I no longer have \g<what>", text)
+        text = _NO_MORE_OF.sub(_given_up, text)
     text = with_owners(text)
     if begins_with_thing(text):
         first, *others = text.split(", ")
@@ -169,6 +170,11 @@ def with_patient(sentence: str) -> str:
     ('I have shingles, got the results back', "it's a virus going round")
     """
     return _DIAGNOSIS.sub("I have ", sentence)
+
+
+def _given_up(match: re.Match[str]) -> str:
+    what = match["what"]
+    return f"I stopped {what}" if is_gerund(what.split()[0].lower()) else f"I no longer have {what}"
 
 
 def _introduced(match: re.Match[str]) -> str:
@@ -240,5 +246,21 @@ def _omitted_subject(verb: str, lower: str, rest: str) -> str | None:
         and not _HEADING.match(rest)
     ):
         is_looking = lower.startswith("looking for ")  # `looking for a flat, must take dogs`
-        return None if not is_looking and _FINITE.search(_OWNED.sub("", _NO_MORE.split(lower)[0])) else "I'm"
+        said = _OWNED.sub("", _NO_MORE.split(lower)[0])
+        return None if not is_looking and (_FINITE.search(said) or _acts(said.split()[1:])) else "I'm"
     return None
+
+
+def _acts(words: list[str]) -> bool:
+    """Return whether a gerund before these words is a thing that did something: `swimming moved to Wednesday`."""
+    for word, after in pairwise([*words[:_MAX_BEFORE_ACT], ""]):
+        if word in _DETERMINERS or word.endswith(","):
+            return False
+        if is_past(word) and (not after or after in _AFTER_ACTS):
+            return True
+    return False
+
+
+_MAX_BEFORE_ACT = 4
+_DETERMINERS = word_set("a an the my our his her their this that some")
+_AFTER_ACTS = word_set("to until till well badly fine out off again now back cancelled moved")

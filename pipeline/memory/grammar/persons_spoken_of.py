@@ -128,10 +128,11 @@ def remember_person(clause: Clause, context: SpeakerContext, discourse: Discours
 
 
 def _named_within(clause: Clause) -> "Token | None":
-    """Return who is named in passing: `it's a lab mix named Moose`, `his name's Callum`, `she's called Ida`."""
+    """Return who is named: `it's a lab mix named Moose`, `his name's Callum`, `the plumber is called Ida`."""
     if clause.subject.lemma_ == "name" or clause.head.lower_ in ("called", "named"):
         names = (child for child in clause.head.children if child.dep_ in ("attr", "oprd") and child.pos_ == "PROPN")
-        is_told = any(part.lower_ in OTHERS for part in clause.subject.subtree)
+        is_known = is_person(clause.subject) or clause.subject.lemma_.lower() in PETS
+        is_told = not is_known or any(part.lower_ in OTHERS for part in clause.subject.subtree)
         return next(names, None) if is_told else None
     named = (token for token in clause.tokens if token.lower_ in ("named", "called") and token.dep_ == "acl")
     return next((child for token in named for child in token.children if child.pos_ == "PROPN"), None)

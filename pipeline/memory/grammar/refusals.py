@@ -27,7 +27,7 @@ _COUNTED_PEOPLE = _EACH_OTHERS | word_set("adult person people kid child man wom
 _TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
 _OTHERS_PLACES = frozenset({"place", "stead"})
 """Whose one takes is somebody else's: `Ada was elected in her place`."""
-_TRADING = frozenset({"buy", "sell", "order", "need", "want"})
+_TRADING = frozenset({"buy", "sell", "order", "need", "want", "get"})
 _MODALS = word_set("would could should might may must shall ought 'd")
 _ALL_OTHERS = frozenset({"everyone", "everybody", "nobody"})
 
@@ -48,7 +48,7 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
         return "addresses somebody"
     if _is_unsure(clause, words) and not (context.is_written and _rules(clause)):
         return "not said for sure"
-    if clause.tokens[0].tag_ in ("WRB", "WP", "WDT") or _is_inverted(clause):
+    if _begins_question(clause) or _is_inverted(clause):
         return "a question"
     marks = (child for child in clause.head.children if child.dep_ == "mark" and child.lower_ not in ("so", "that"))
     if any(mark in clause.tokens for mark in marks):
@@ -121,7 +121,8 @@ def _is_part_of_own(subject: "Token") -> bool:
 
 def _acts_on_itself(clause: Clause) -> bool:
     """Return whether a verb has the speaker of the one before for its subject and object: `took it, gave me a rash`."""
-    is_taken = clause.is_shared and is_first(clause.subject)
+    # `my back is killing me` is an idiom.
+    is_taken = (clause.is_shared and is_first(clause.subject)) or clause.head.lemma_ == "kill"
     return is_taken and any(child.lower_ in ("me", "us") for child in clause.head.children)
 
 
@@ -217,6 +218,12 @@ def _may_be_allowed(subject: "Token") -> bool:
 
 _PARTIES = word_set("party member staff guest pupil patient resident client customer parent team")
 """Who is allowed something by a rule."""
+
+
+def _begins_question(clause: Clause) -> bool:
+    """Return whether a clause begins with what it asks for: not with `when I was in Rome`."""
+    first = clause.tokens[0]
+    return first.tag_ in ("WRB", "WP", "WDT") and first.head.dep_ != "advcl"
 
 
 def _is_inverted(clause: Clause) -> bool:

@@ -50,6 +50,10 @@ _SMALL = re.compile(r"\b[a-z\u00e0-\u00ff]+\b|[\u3040-\u30ff]{2}")
 """Words of which a list of names has none."""
 _POLITE = "und|e|et|y|en|i|och|a|bitte|por favor|per favore|s'il te pla\u00eet|stp|prosz\u0119|pros\u00edm"
 """What stands before an order."""
+_PLEASE = re.compile(
+    r"\b(?:bitte|por favor|per favore|s'il te pla\u00eet|stp|svp|graag|prosz\u0119|pros\u00edm|l\u00fctfen)\b",
+    re.IGNORECASE,
+)
 
 
 def is_bare_answer(answer: str, asked: str) -> bool:
@@ -71,8 +75,11 @@ def is_instruction(text: str) -> bool:
 
     >>> is_instruction("bitte antworte immer auf Deutsch"), is_instruction("antworte auf Deutsch")
     (True, False)
+    >>> is_instruction("Ab sofort bitte keine Termine mehr vor 9 Uhr")
+    True
     """
-    return _orders().search(text) is not None and words_of_all("always").search(text) is not None
+    is_asked = _orders().search(text) is not None or _PLEASE.search(text) is not None
+    return is_asked and words_of_all("always").search(text) is not None
 
 
 @cache

@@ -22,6 +22,7 @@ from pipeline.memory.outlines.statement import Phrase, Statement
 from pipeline.memory.outlines.vocabulary import BE, HAVE, is_content, stem, stems
 from pipeline.memory.outlines.wording import with_thing_first
 from pipeline.text.english_nouns import RELATIVES
+from pipeline.text.english_verbs import BASES
 from pipeline.text.succession import ADDED, PASSING, PAST
 
 _OBJECT = "(?P<object>[^,;.!?()]+)"
@@ -53,6 +54,8 @@ _PARTNER = re.compile(
 _NAMED = re.compile(r"(?:(?:an?|some) (?:[a-z]+ ){1,3}(?:called|named) )?(?:(?:called|named|now) )*[A-Z]")
 _OTHER = re.compile(r"\bother\b")
 _OF_USER = re.compile(r"^(?!User)[A-Z][\w.-]+(?: [A-Z][\w.-]+)* is (?:now )?User's (?:[\w-]+ )*(?P<role>[a-z-]+)$")
+_RELATIVE = re.compile(rf" (?:who|which|that) (?=(?:{'|'.join(sorted(BASES))}|is|are|was|has)\b)")
+"""What joins to a thing what is said of it, and not of whom the statement is about: `desserts that work for all`."""
 _FRONTED = re.compile(r"^(?:Since|After|As of|From|Before|With|At|In|On) [^,]{2,40}?,? (?=User\b)")
 
 
@@ -74,7 +77,7 @@ def english_outline(text: str, with_days: str = "") -> Statement:
         holder=holder,
         topic=topic,
         verb=verb if verb in (BE, HAVE) else stem(verb),
-        objects=tuple(phrases_of(rest)),
+        objects=tuple(phrases_of(_RELATIVE.split(rest)[0])),
         words=frozenset({*map(stem, said)} - {""}),
         names=frozenset({stem(word) for word in said if word[0].isupper()} - {"", *map(stem, holder.split())}),
         figures=tuple(english_figures(text)),
@@ -87,9 +90,18 @@ def english_outline(text: str, with_days: str = "") -> Statement:
         partners=frozenset(stem(name) for match in _PARTNER.finditer(text) for name in match.groups() if name),
         place=("", "") if place is None else (place["where"], stem(place["what"])),
         one_of=frozenset(named_things(text, kinds, kinds)) if "further" not in marks else frozenset(),
-        state=frozenset(name for name, (state, _) in state_changes().items() if state.search(text)),
+        state=frozenset(_states(text)),
         passed_state=frozenset(name for name, (_, end) in state_changes().items() if end.search(text)),
     )
+
+
+def _states(text: str) -> Iterator[str]:
+    """Yield the passing states that hold, and none of what is only wished: `is thinking of working with her`."""
+    wish = english_marks("marks")["wish"].search(text)
+    for name, (state, _) in state_changes().items():
+        found = state.search(text)
+        if found is not None and (wish is None or found.start() <= wish.start()):
+            yield name
 
 
 def _marks(text: str) -> Iterator[str]:

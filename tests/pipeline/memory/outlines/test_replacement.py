@@ -120,6 +120,8 @@ ENDED = [
     ),
 ]
 HELD = [
+    ("Joanna bakes desserts that work for everyone's diets", "Joanna lost all of her work"),
+    ("Gina is thinking of working with some bloggers", "Gina lost their job"),
     ("User lost their job at Acme in January 2023", "User lost their job at Acme"),
     ("User's desk is on the 4th floor", "Cafe moved to the 5th floor"),
     ("User: La clave es 4471", "User: La clave del banco es 3108"),
