@@ -75,6 +75,7 @@ def parsed(texts: Sequence[str]) -> "Iterator[list[list[Doc]]]":
 
     Without that the parser's vocabulary would grow with every new word for as long as the process lives.
     """
+    spelling_corrector()  # which takes the lock itself
     # Zones of one vocabulary must not overlap, and documents are read in several threads.
     with _PARSER_LOCK:
         parser = english_parser()
@@ -95,10 +96,21 @@ def _read(parser: "Language", texts: Sequence[str]) -> "list[Doc]":
 def _parse(parser: "Language", texts: Sequence[str]) -> "list[Doc]":
     docs = [_tokenized(parser, text.encode(errors="replace").decode()) for text in texts]
     found = list(parser.pipe(docs, batch_size=max(1, len(docs))))
+    for token in chain.from_iterable(found):
+        if token.tag_ == "NN" and token.is_title and token.is_alpha and not _is_known(token.lower_):
+            token.tag_ = "NNP"
     _word_classes().annotate(found)
     for doc in found:
         attach_second_subjects(doc)
     return found
+
+
+def _is_known(word: str) -> bool:
+    """Return whether a word is of the language, and no name from anywhere that the parser takes for a noun."""
+    return len(word) < _MIN_NAME_CHARS or spelling_corrector().knows(word)
+
+
+_MIN_NAME_CHARS = 3
 
 
 def _tokenized(parser: "Language", text: str) -> "Doc":

@@ -63,8 +63,12 @@ class SpellingCorrector:
         """
         return _WORD.sub(lambda match: self._corrected(match[0]), sentence)
 
+    def knows(self, word: str) -> bool:
+        """Return whether a word in small letters is of the dictionary, or was seen in text."""
+        return word in self._seen or self._is_in_dictionary(word)
+
     def _corrected(self, word: str) -> str:
-        if word in self._seen or self._is_in_dictionary(word):
+        if self.knows(word):
             return word
         for spellings in (_swapped(word), _lengthened(word), _shortened(word), _with_other_vowel(word)):
             likely = {spelling for spelling in spellings if self._is_likely(spelling)}

@@ -24,6 +24,11 @@ def test_a_name_that_opens_a_sentence_is_its_subject(sentence: str) -> None:
     assert [fact.text for fact in extract_facts(f"{sentence}.")] == [sentence]
 
 
+def test_a_capital_word_that_no_dictionary_knows_is_a_name() -> None:
+    chat = "Priya: btw Anaya's allergic to kiwi, no kiwi pls\nLou: noted"
+    assert [fact.text for fact in extract_facts(chat)] == ["Anaya is allergic to kiwi"]
+
+
 @pytest.mark.parametrize("sentence", ["Swimming is great.", "Sounds good.", "Looks like rain.", "Thanks for that."])
 def test_other_words_that_open_a_sentence_become_no_name(sentence: str) -> None:
     assert extract_facts(sentence) == []
