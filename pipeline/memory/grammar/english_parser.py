@@ -17,7 +17,7 @@ from pipeline.text.english_verbs import word_set
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.pipeline import Lemmatizer
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Token
 
 _OPENING = frozenset({"i", "we", "my", "our", "the", "he", "she", "they"})
 _AUXILIARIES = word_set("be have do will would can could may might must shall should get ought use need dare let go to")
@@ -97,7 +97,7 @@ def _parse(parser: "Language", texts: Sequence[str]) -> "list[Doc]":
     docs = [_tokenized(parser, text.encode(errors="replace").decode()) for text in texts]
     found = list(parser.pipe(docs, batch_size=max(1, len(docs))))
     for token in chain.from_iterable(found):
-        if token.tag_ == "NN" and token.is_title and token.is_alpha and not _is_known(token.lower_):
+        if token.tag_ == "NN" and token.is_title and token.is_alpha and _may_be_name(token):
             token.tag_ = "NNP"
     _word_classes().annotate(found)
     for doc in found:
@@ -105,9 +105,10 @@ def _parse(parser: "Language", texts: Sequence[str]) -> "list[Doc]":
     return found
 
 
-def _is_known(word: str) -> bool:
-    """Return whether a word is of the language, and no name from anywhere that the parser takes for a noun."""
-    return len(word) < _MIN_NAME_CHARS or spelling_corrector().knows(word)
+def _may_be_name(noun: "Token") -> bool:
+    """Return whether a noun with a capital is a name: of a person, or no word of the language."""
+    is_word = len(noun) < _MIN_NAME_CHARS or spelling_corrector().knows(noun.lower_)
+    return noun.ent_type_ == "PERSON" or not is_word
 
 
 _MIN_NAME_CHARS = 3

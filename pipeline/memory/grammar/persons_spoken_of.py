@@ -242,7 +242,8 @@ def phrase_of_person(token: "Token", context: SpeakerContext) -> str:
         ),
         token,
     )
-    words = [part for part in token.doc[token.left_edge.i : end.i + 1] if not part.is_punct]
+    said = token.doc[token.left_edge.i : end.i + 1]
+    words = [part for part in said if not (part.is_punct or part.dep_ in ("neg", "intj", "cc"))]
     owners = {"my": context.name_within, "our": context.name_within, "your": context.addressee}
     phrase = " ".join(f"{owner}'s" if (owner := owners.get(part.lower_)) else part.text for part in words)
     if _is_bare_parent(token):

@@ -33,8 +33,13 @@ def remark_scores(clause: Clause) -> list[tuple[float, str]]:
     """Score a remark among people, by weights of a logistic regression on remarks that were read and judged."""
     head = clause.head
     body = [token for token in clause.tokens if token.i > head.i]
+    is_move = head.lemma_ != "be"
     lemmas = [
-        token.lemma_.lower() for token in body if token.dep_ not in ("prt", "npadvmod") and token.ent_type_ != "DATE"
+        token.lemma_.lower()
+        for token in body
+        if token.dep_ not in ("prt", "npadvmod")
+        and token.ent_type_ != "DATE"
+        and not (is_move and token.dep_ == "advmod" and token.lower_ in _DIRECTIONS)
     ]
     is_strong, is_past = head.lemma_.lower() in STRONG, head.tag_ == "VBD"
     is_named = any(token.pos_ == "PROPN" or token.ent_type_ in NAMES for token in body)
@@ -153,6 +158,8 @@ def _is_loose(token: "Token", clause: Clause) -> bool:
     return token.dep_ in _LOOSE and not is_name
 
 
+_DIRECTIONS = frozenset({"back", "up", "down"})
+"""Where a move goes, which are judgements elsewhere: `I'm back`, `he's down`."""
 _WANTING = frozenset({"want", "hope", "wish", "try", "need", "plan"})
 _ABSTRACT = ("ness", "ity", "tion", "sion", "ment", "ence", "ance", "ship", "ism", "ude", "ure", "hood", "dom", "th")
 

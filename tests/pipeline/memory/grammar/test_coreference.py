@@ -110,3 +110,8 @@ def test_a_relative_with_a_name_is_who_she_is() -> None:
         "Farah is allergic to cats"
     ]
     assert texts("My sister in law works at Bosch. She's turning 40.")[1:] == ["User's sister-in-law is turning 40"]
+
+
+def test_whom_a_short_question_names_is_who_he_is() -> None:
+    chat = "Tash: guess who rang me\nBex: no!! not Kieran?\nTash: yep. he's moving back to Cardiff in May"
+    assert texts(chat) == ["Kieran is moving back to Cardiff in May"]
