@@ -377,6 +377,15 @@ def names_directly(text: str, beings: frozenset[str]) -> bool:
     return False
 
 
+def named_relatives(text: str) -> list[str]:
+    """Return the speaker's relatives whom a text names, with the word that makes them theirs and the name.
+
+    >>> named_relatives("Mein Mann Hauke kocht, die Frau Meier nicht"), named_relatives("istri saya Dewi kerja")
+    (['Mein Mann Hauke'], ['istri saya Dewi'])
+    """
+    return [phrase for phrase, name, _ in _owned("relatives", text) if name]
+
+
 def own_relatives(text: str) -> list[tuple[str, bool]]:
     """Return the speaker's people and animals in a request, as it names them, and whether it tells a name or an age.
 

@@ -45,6 +45,7 @@ from pipeline.memory.languages.profiles import QUESTION_MARK, LanguageProfile
 from pipeline.memory.languages.requests import stated_beside
 from pipeline.memory.languages.short_messages import MEMORABLE, MEMORABLE_WITHOUT_VERB, SURELY_MEMORABLE
 from pipeline.text.english_nouns import KIN, PETS
+from pipeline.text.statement_words import named_relatives
 from pipeline.text.succession import tells_of_change, tells_of_plan
 from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
 
@@ -304,11 +305,14 @@ def _foreign_fact(said: SaidSentence, text: str, profile: LanguageProfile, *, is
             return []
     said_by = "" if said.context.is_group else f"{said.context.speaker_name}: "
     parts = profile.statements(stated)
-    return [
+    facts = [
         DetectedFact(f"{said_by}{part}", is_introduction or is_permanent(part, profile))
         for part in parts
         if len(parts) == 1 or profile.hedges.search(part) is None
     ]
+    # A name lasts, whatever passes that is told with it.
+    named = [] if any(fact.is_static for fact in facts) else named_relatives(stated)
+    return [*facts, *(DetectedFact(f"{said_by}{phrase}", is_static=True) for phrase in named)]
 
 
 def _is_foreign_fact(said: SaidSentence, stated: str, profile: LanguageProfile, *, is_memorable: bool) -> bool:

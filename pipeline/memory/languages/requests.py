@@ -16,9 +16,11 @@ from pipeline.text.statement_words import only_relative, own_relatives, relative
 
 _COMMA = re.compile(
     "(?:(?<!\\d)[,;\uff0c\u3001\u060c]|[,;\uff0c\u3001\u060c](?!\\d)) *(?![^(]*\\))|"
-    "(?:(?<=[\ub294\uc740\uc778\ud55c]\ub370)|(?<=\ub2c8\uae4c)|(?<=\ub77c\uc11c)) "
+    "(?:(?<=[\ub294\uc740\uc778\ud55c]\ub370)|(?<=\ub2c8\uae4c)|(?<=\ub77c\uc11c)) |"
+    " (?=(?:alors|du coup|donc|entonces|as\u00ed que|allora|quindi|ent\u00e3o|dus|wi\u0119c|tak\u017ee|deshalb|darum|"
+    "\u043f\u043e\u044d\u0442\u043e\u043c\u0443) )"
 )
-"""What stands between two parts of a sentence: a comma, or a Korean ending that joins clauses."""
+"""What stands between two parts of a sentence: a comma, a Korean ending, or a space before what means *therefore*."""
 _LINKED = re.compile("(?:\u304c|\u3051\u3069|\u306e\u3067|\u304b\u3089)$")
 _PLEASE = re.compile(
     r"^(?:bitte|please|stp|svp|por favor|per favore|graag|prosím|proszę|пожалуйста|будь ласка)\b|"

@@ -262,8 +262,9 @@ def test_the_frame_of_a_letter_and_what_names_nobody_state_nothing(frame: str) -
     assert not texts(f"{frame}\n\nWir wohnen in Kiel, ich arbeite dort als Koch.")[1:]
 
 
-def test_a_relatives_name_is_no_memory_beside_the_sentence_that_says_it() -> None:
-    assert texts("Mein Mann Hauke hat eine Stelle bekommen.")[1:] == []
+def test_a_relatives_name_is_a_memory_of_its_own_beside_what_passes_only() -> None:
+    assert texts("Mein Mann Hauke hat eine Stelle bekommen.")[1:] == ["User: Mein Mann Hauke"]
+    assert texts("Mein Mann Hauke arbeitet nachts.")[1:] == []
     assert texts("weil meine Mutter Geburtstag hat, fahren wir nach Kiel")[1:] == []
 
 
