@@ -22,6 +22,8 @@ TIMEOUT_SECONDS: Final = 8.0
 MAX_DELIVERY_AGE: Final = timedelta(minutes=10)
 _MAX_REMEMBERED_DELIVERIES: Final = 10_000
 _MAX_CONCURRENT: Final = 8
+_MAX_VERIFICATION_TOKEN_LENGTH: Final = 1024
+"""Anybody may send one before the webhook is set up, and it is stored."""
 _MALFORMED: Final = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 
 log = logging.getLogger(__name__)
@@ -82,6 +84,8 @@ class WebhookReceiver:
 
     async def _process(self, receipt: VerifiedDelivery, provider: Provider, row: ConnectorChanged | None) -> None:
         if receipt.verification_token is not None:
+            if len(receipt.verification_token) > _MAX_VERIFICATION_TOKEN_LENGTH:
+                raise WebhookVerificationError("Its verification token is longer than any provider's.")
             await self.connection_factory.secret_store.store_verification_token(
                 provider.name, receipt.verification_token
             )

@@ -185,6 +185,7 @@ async def test_a_verification_token_waits_for_the_operator_whichever_process_has
         tmp_path, {"github": UndebouncedProvider()}, shelf.transport(), running=False
     ) as world:
         await _send(world, "/webhooks/github", {"handshake": "planted-verification"})
+        assert (await _send(world, "/webhooks/github", {"handshake": "x" * 1025})).status_code == 401
     async with run_connected_service(
         tmp_path, {"github": UndebouncedProvider()}, shelf.transport(), running=False
     ) as another:
