@@ -5,7 +5,6 @@ run continues from its last checkpoint; repeating work after it is idempotent.
 """
 
 import logging
-import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,6 +18,7 @@ from connectors.sync import item_submission
 from connectors.sync.sync_state import BufferedSyncState
 from pipeline.errors import RetryableError
 from pipeline.ports import Blobs, Clock, Lease, Publisher
+from pipeline.runtime.log_format import trace_of
 from pipeline.store.tables.connector_state_table import ConnectorStateRow, ConnectorStateTable
 from schemas.events import ConnectorChanged, DocumentSubmitted, SyncError, SyncItemFailure, SyncReported
 from schemas.topics import DOCUMENTS_SUBMITTED
@@ -107,11 +107,9 @@ class SyncRunner:
             error = errors.UnusableSourceError(str(failure))
         except RetryableError:
             raise  # a failure of the lock, the log or the store: the run stays requested
-        except Exception as unexpected:  # noqa: BLE001 - a provider's bug ends its run, not the service
+        except Exception as unexpected:  # a provider's bug ends its run, not the service
             error = errors.ConnectorError("An unexpected error ended the run. See the service's log for details.")
-            # The message is left out, because it may contain data of the provider or credentials.
-            frames = "".join(traceback.format_tb(unexpected.__traceback__))
-            log.error("Run %s of %s: %s\n%s", self.requested_run.run_id, self.row.id, type(unexpected).__name__, frames)  # noqa: TRY400 - see above
+            log.exception("Run %s of %s", self.requested_run.run_id, self.row.id, exc_info=trace_of(unexpected))
         return await self._finish(error)
 
     async def _restore_progress(self) -> None:

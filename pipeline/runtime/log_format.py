@@ -3,6 +3,7 @@
 import json
 import logging
 import time
+from types import TracebackType
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -10,6 +11,7 @@ from pydantic import ValidationError
 from pipeline.runtime import correlation
 
 Format = Literal["text", "json"]
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 ACCESS_LOGGER = logging.getLogger("recollect.access")
 """Logger with one line per request and per handled record. On in JSON, and in text at level `debug`."""
 
@@ -42,6 +44,10 @@ class TextFormatter(logging.Formatter):
         text = super().format(record)
         return text if request is None else f"{text} [{request}]"
 
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
+        """Return the line, which no id or message of others ends, and which steers no terminal."""
+        return super().formatMessage(record).translate(_CONTROLS)
+
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
         """Return the traceback without the input that a validation error quotes."""
         return _redacted_traceback(self, ei)
@@ -71,6 +77,11 @@ class JsonLinesFormatter(logging.Formatter):
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
         """Return the traceback without the input that a validation error quotes."""
         return _redacted_traceback(self, ei)
+
+
+def trace_of(error: Exception) -> tuple[type[Exception], Exception, TracebackType | None]:
+    """Return `exc_info` of an error without its message, which may hold data of a provider, or credentials."""
+    return RuntimeError, RuntimeError(type(error).__name__), error.__traceback__
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

@@ -10,7 +10,6 @@ the sync core shows it in the run, keeps the item's document, and asks for the i
 """
 
 import logging
-import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -19,6 +18,7 @@ import httpx2
 
 from connectors.errors import ConnectorError, ItemError, ProviderUnavailableError
 from connectors.sync_messages import FailedItem
+from pipeline.runtime.log_format import trace_of
 
 R = TypeVar("R")
 
@@ -80,9 +80,7 @@ class ItemFetcher:
             self._consecutive_failures = 0
 
     def _malformed(self, id_: str, title: str | None, error: Exception) -> FailedItem:
-        # The error's text is left out, because it may quote the answer.
-        frames = "".join(traceback.format_tb(error.__traceback__))
-        log.warning("An answer of %s could not be read: %s\n%s", self.provider, type(error).__name__, frames)
+        log.warning("An answer of %s could not be read", self.provider, exc_info=trace_of(error))
         message = f"{self.provider} sent an answer for this item that can't be read. Report it with the service's log."
         return FailedItem(id_, message, title, "malformed", retryable=True)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pipeline.runtime import correlation
-from pipeline.runtime.log_format import JsonLinesFormatter, TextFormatter
+from pipeline.runtime.log_format import JsonLinesFormatter, TextFormatter, trace_of
 from schemas.events import BlobRef
 
 SECRET = "the diary of somebody"
@@ -34,6 +34,31 @@ def test_a_json_record_is_one_line_that_can_be_parsed(message: str, value: str) 
     assert (line["message"], line["stage"]) == (message, value)
     assert (line["level"], line["logger"]) == ("warning", "recollect.test")
     assert datetime.fromisoformat(line["time"]).utcoffset() is not None
+
+
+@given(message=st.text())
+def test_a_record_of_plain_text_is_one_line_whatever_it_quotes(message: str) -> None:
+    text = TextFormatter().format(record("%s", message))
+    assert text.startswith("WARNING recollect.test: ")
+    assert not any(code < 32 or 127 <= code < 160 for code in map(ord, text))
+
+
+def test_a_quoted_line_end_and_escape_are_shown() -> None:
+    text = TextFormatter().format(record("Document %s failed", "a\nERROR forged\x1b[2J\tÄ"))
+    assert text == "WARNING recollect.test: Document a\\x0aERROR forged\\x1b[2J\\x09Ä failed"
+
+
+@pytest.mark.parametrize("formatter", [JsonLinesFormatter(), TextFormatter()])
+def test_a_trace_names_the_error_and_the_code_and_not_what_it_says(formatter: logging.Formatter) -> None:
+    line = record("a run fails")
+    try:
+        dict[str, str]()[SECRET]
+    except KeyError as error:
+        line.exc_info = trace_of(error)
+    text = formatter.format(line)
+    assert SECRET not in text
+    assert "RuntimeError: KeyError" in text
+    assert __file__ in text
 
 
 @pytest.mark.parametrize(
