@@ -1,9 +1,11 @@
 """Multipart forms with a file: read within bounds, validated like JSON bodies, and the file stored as a blob."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
@@ -25,6 +27,8 @@ from schemas.limits import MAX_FILE_BYTES
 from schemas.strict_json import parse_json
 
 FieldsT = TypeVar("FieldsT", bound=BaseModel)
+_EXTENDED_FILENAME = re.compile(r";\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)", re.IGNORECASE)
+"""A name by RFC 5987, which RFC 7578 forbids beside the plain one and .NET sends."""
 CheckDraft = Callable[[DocumentDraft], Awaitable[None]]
 """Raises what keeps a draft from being accepted, before its file is stored."""
 
@@ -118,9 +122,8 @@ def validate_fields(model: type[FieldsT], values: Mapping[str, Any]) -> FieldsT:
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        raise _form_validation_error(
-            (problem["type"], problem["loc"], problem["msg"]) for problem in error.errors()
-        ) from None
+        problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()]
+        raise RequestValidationError(problems, body={}) from None
 
 
 def _parse_json_object(name: str, value: str | None) -> Metadata | None:
@@ -153,7 +156,19 @@ def _require_size(file: UploadFile) -> None:
 def _upload_of(file: UploadFile, fields: FileFormFields, blob: BlobRef) -> Upload:
     return Upload(
         blob=blob,
-        filename=printable_name(file.filename or ""),
+        filename=printable_name(_sent_filename(file)),
         file_type=fields.file_type,
         mime_type=fields.mime_type,
     )
+
+
+def _sent_filename(file: UploadFile) -> str:
+    """Return the name of a file, also as .NET and some mail programs write letters that are not ASCII."""
+    if (extended := _EXTENDED_FILENAME.search(file.headers.get("content-disposition", ""))) is not None:
+        return unquote(extended[1])
+    name = file.filename or ""
+    if name.startswith("=?"):
+        from pipeline.parsing.mail.mail_text import decode_header_value  # noqa: PLC0415 - loads what reads mails
+
+        return decode_header_value(name)
+    return name

@@ -34,6 +34,31 @@ async def test_a_file_is_stored_before_it_is_accepted(service: Service, client: 
     assert read["metadata"] == {"a": 1}
 
 
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ('filename="=?utf-8?Q?n=C3=B6tes.md?="', "nötes.md"),
+        ("filename=\"=?utf-8?B?bsO2?=\"; filename*=utf-8''%E6%9D%B1%20n%C3%B6tes.md", "東 nötes.md"),
+        ('filename="=?odd?X?n.md"', "=?odd?X?n.md"),
+        ('filename="plain.md"', "plain.md"),
+    ],
+)
+async def test_names_of_files_are_read_however_they_are_sent(
+    service: Service, client: ContractClient, sent: str, kept: str
+) -> None:
+    part = f'--b\r\nContent-Disposition: form-data; name="file"; {sent}\r\n\r\nAda.\r\n--b--\r\n'
+    headers = {"content-type": "multipart/form-data; boundary=b"}
+    await client.ok("POST", PATH, content=part.encode(), headers=headers)
+    (event,) = await submissions(service)
+    assert event.upload is not None
+    assert event.upload.filename == kept
+
+
+async def test_a_field_that_is_too_long_is_measured_in_characters(client: ContractClient) -> None:
+    answer = await client.fails(400, "POST", PATH, files=file(), data={"supportingContext": "x" * 1501})
+    assert "must have at most 1500 characters, not 1501" in str(answer)
+
+
 async def test_the_same_file_again_is_the_same_document_and_no_work(service: Service, client: ContractClient) -> None:
     first = await client.ok("POST", PATH, files=file())
     assert await client.ok("POST", PATH, files=file()) == first
