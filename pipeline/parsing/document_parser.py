@@ -115,13 +115,13 @@ class FileParser:
             parsed = await self._parse_in_worker(kind, data, upload.filename)
         except UnparsableFileError as error:
             if kind == "pdf" and isinstance(error, EmptyFileError) and self._recognizes_text:
-                return await self._recognize_pdf(data, upload, None)
+                return await self._recognize_paged("pdf", data, upload, None)
             if data[:1024].lstrip()[:5] == b"%PDF-" or data[:2] == b"PK":
                 raise
             # A document by its name but without the signature: possibly a text with a wrong name.
             return await self._parse_misnamed(data, upload, error)
         if kind == "pdf" and self._recognizes_text and not all(split_pages(parsed.text)):
-            return await self._recognize_pdf(data, upload, parsed)
+            return await self._recognize_paged("pdf", data, upload, parsed)
         return parsed
 
     async def _parse_misnamed(self, data: bytes, upload: Upload, error: UnparsableFileError) -> ParsedDocument:
@@ -198,27 +198,34 @@ class FileParser:
             left.nesting += 1
 
     async def _recognize_image(self, data: bytes, upload: Upload) -> ParsedDocument:
+        if data[4:12] in _HEIC:
+            raise UnparsableFileError("Pictures in HEIC format are not read. Send it as JPEG or PNG.")
+        if optical_recognition.is_paged_image(data):
+            return await self._recognize_paged("image", data, upload, None)
         text = (await self._recognize("image", data)).text.strip()
         if not text:
             raise UnparsableFileError("No text was recognized in the image.")
         return _recognized("image", text, upload)
 
-    async def _recognize_pdf(self, data: bytes, upload: Upload, parsed: ParsedDocument | None) -> ParsedDocument:
+    async def _recognize_paged(
+        self, kind: str, data: bytes, upload: Upload, parsed: ParsedDocument | None
+    ) -> ParsedDocument:
         """Recognize the pages that have no text of their own; `parsed`: what the others say."""
         texts = dict(enumerate(split_pages(parsed.text) if parsed else ()))
         try:
-            visible = (await self._recognize("pdf", data)).pages
+            visible = (await self._recognize(kind, data)).pages
         except ParsingError:  # also a worker that died or took too long: what was read stays
             if parsed is None:
                 raise
             return parsed
-        unread = await self._recognize_pages(data, [page for page in visible if not texts.get(page)], texts)
+        unread = await self._recognize_pages(kind, data, [page for page in visible if not texts.get(page)], texts)
         if not any(texts.values()):
-            raise UnparsableFileError("; ".join(["No text was recognized in the pdf.", *unread]))
+            raise UnparsableFileError("; ".join([f"No text was recognized in the {kind}.", *unread]))
         pages = (texts.get(page, "") for page in range(max(texts) + 1))
-        return _recognized("pdf", "\n\n".join([join_pages(pages), *unread]), upload, parsed)
+        text = texts[0] if kind == "image" and len(visible) == 1 else join_pages(pages)
+        return _recognized(kind, "\n\n".join([text, *unread]), upload, parsed)
 
-    async def _recognize_pages(self, data: bytes, waiting: list[int], texts: dict[int, str]) -> list[str]:
+    async def _recognize_pages(self, kind: str, data: bytes, waiting: list[int], texts: dict[int, str]) -> list[str]:
         """Add the texts of the pages in `waiting`, a few per request; return notes about those that can't be read."""
         ends_at = asyncio.get_running_loop().time() + RECOGNITION_SECONDS
         size, unread = optical_recognition.PAGES_PER_REQUEST, []
@@ -226,7 +233,7 @@ class FileParser:
         while readable and asyncio.get_running_loop().time() <= ends_at:
             pages, readable = readable[:size], readable[size:]
             try:
-                found = split_pages((await self._recognize("pdf", data, pages)).text)
+                found = split_pages((await self._recognize(kind, data, pages)).text)
             except ParsingError as error:
                 unread.append(_not_read(pages, str(error)))
             else:
@@ -238,7 +245,8 @@ class FileParser:
         return unread
 
     async def _recognize(self, kind: str, data: bytes, pages: Sequence[int] = ()) -> ParserResult:
-        mime = "application/pdf" if kind == "pdf" else "image/*"
+        is_paged = optical_recognition.is_paged_image(data)
+        mime = "application/pdf" if kind == "pdf" else "image/tiff" if is_paged else "image/*"
         try:
             return await self._pool.recognize(data, mime=mime, pages=pages)
         except UnparsableFileError as error:
@@ -321,6 +329,8 @@ def _drawing(data: bytes, upload: Upload) -> ParsedDocument:
 
 
 _SHOWN_TYPES = {"notebook": "markdown"}
+_HEIC = frozenset({b"ftypheic", b"ftypheix", b"ftypheim", b"ftyphevc", b"ftypmif1", b"ftypmsf1"})
+"""Beginnings of the pictures of iPhones, which Pillow does not open."""
 _UNTYPED_CONTAINERS = frozenset({"ole", "encrypted", "archive", "packed"})
 _MEDIA_REFUSALS = {
     "image": "Images need a model that describes them, or text recognition: set RECOLLECT_LLM_BASE_URL and "

@@ -106,6 +106,8 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (4, b"ftypM4A", "audio"),
     (4, b"ftyphei", "image"),
     (4, b"ftypavif", "image"),
+    (4, b"ftypmif1", "image"),
+    (4, b"ftypmsf1", "image"),
     (4, b"ftyp", "video"),
     (0, b"\x1aE\xdf\xa3", "video"),
     (0, b"{\\rtf", "rtf"),

@@ -16,6 +16,8 @@ _DPI_SCALE = 200 / 72
 _MAX_SIDE = 2400
 """Pixels; larger images are scaled down, so that a worker's memory suffices."""
 _THREADS = 2
+_MIDDLE = 127
+"""Brightness of 0 to 255 from which what is drawn counts as light."""
 
 
 class UnreadableImageError(Exception):
@@ -37,21 +39,32 @@ def is_installed() -> bool:
     return find_spec("rapidocr") is not None and find_spec("pypdfium2") is not None
 
 
-def recognize_image(data: bytes) -> str:
+def is_paged_image(data: bytes) -> bool:
+    """Return whether an image may have several pages, as faxes and scans have: a TIFF."""
+    return data.startswith((b"II*\x00", b"MM\x00*"))
+
+
+def recognize_image(data: bytes, index: int = 0) -> str:
     pil = import_module("PIL.Image")
     try:
-        image = import_module("PIL.ImageOps").exif_transpose(pil.open(BytesIO(data))).convert("RGB")
-    except (OSError, ValueError, SyntaxError, pil.DecompressionBombError) as error:
+        image = pil.open(BytesIO(data))
+        image.seek(index)
+        image = _opaque(import_module("PIL.ImageOps").exif_transpose(image))
+    except (OSError, ValueError, SyntaxError, EOFError, pil.DecompressionBombError) as error:
         raise UnreadableImageError(str(error)) from error
     return _recognize(image)
 
 
 def visible_pages(data: bytes) -> list[int]:
-    """Return the indices of a PDF's pages that show anything."""
+    """Return the indices of the pages of a PDF or image that show anything."""
+    if is_paged_image(data):
+        return list(range(_count_images(data)))
     return [index for index, page in enumerate(_open_pdf(data)) if next(page.get_objects(max_depth=1), None)]
 
 
 def recognize_pages(data: bytes, indices: list[int]) -> list[str]:
+    if is_paged_image(data):
+        return [recognize_image(data, index) for index in indices]
     document = _open_pdf(data)
     texts = []
     for index in indices:
@@ -59,6 +72,24 @@ def recognize_pages(data: bytes, indices: list[int]) -> list[str]:
         scale = min(_DPI_SCALE, _MAX_SIDE / max(page.get_size()))
         texts.append(_recognize(page.render(scale=scale).to_pil().convert("RGB")))
     return texts
+
+
+def _count_images(data: bytes) -> int:
+    pil = import_module("PIL.Image")
+    try:
+        return int(getattr(pil.open(BytesIO(data)), "n_frames", 1))
+    except (OSError, ValueError, SyntaxError, EOFError, pil.DecompressionBombError) as error:
+        raise UnreadableImageError(str(error)) from error
+
+
+def _opaque(image: Any) -> Any:
+    """Put what is transparent on white, or on black if what is drawn is light."""
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    drawn = image.convert("RGBA")
+    brightness = import_module("PIL.ImageStat").Stat(drawn.convert("L"), drawn.getchannel("A")).mean
+    ground = import_module("PIL.Image").new("RGBA", drawn.size, "black" if brightness[0] > _MIDDLE else "white")
+    return import_module("PIL.Image").alpha_composite(ground, drawn).convert("RGB")
 
 
 def _open_pdf(data: bytes) -> Any:

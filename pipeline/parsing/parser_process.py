@@ -28,6 +28,7 @@ FRAME_LENGTHS = struct.Struct(">IQ")
 SLIDES_MIME_TYPE: Final = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 OPEN_SLIDES_MIME_TYPE: Final = "application/vnd.oasis.opendocument.presentation"
 PAGED_MIME_TYPES: Final = frozenset({"application/pdf", SLIDES_MIME_TYPE})
+RECOGNIZED_BY_PAGE: Final = frozenset({"application/pdf", "image/tiff"})
 MAIL_MIME_TYPE: Final = "message/rfc822"
 RTF_BODY_TYPE: Final = "text/rtf"
 _MAX_ATTACHMENTS: Final = 50
@@ -126,12 +127,12 @@ def _join_pages(document: Any, body: bytes, mime: str) -> str:
 
 
 def _recognize(header: dict[str, Any], body: bytes) -> bytes:
-    """Recognize the text of an image, or of the pages `header["pages"]` of a PDF; with none, name those to read."""
+    """Recognize the text of an image, or of the pages `header["pages"]` of a file; with none, name those to read."""
     from pipeline.parsing import optical_recognition as ocr  # noqa: PLC0415 - an extra, and a second of imports
 
     _make_room_for_ocr()
     try:
-        if header["mime"] != "application/pdf":
+        if header["mime"] not in RECOGNIZED_BY_PAGE:
             text, pages = ocr.recognize_image(body), [0]
         elif header["pages"]:
             text, pages = join_pages(ocr.recognize_pages(body, header["pages"])), header["pages"]
@@ -184,11 +185,13 @@ async def _with_rtf_as_text(xberg: Any, config: Any, part: "MailPart") -> "MailP
 
 async def _attachment_text(xberg: Any, config: Any, attached: "MailPart") -> str:
     """Return the text of an attachment, "" if it has none or can't be read."""
+    from pipeline.parsing.mail.contact_text import contacts_to_text, is_contact  # noqa: PLC0415 - see above
     from pipeline.parsing.mail.mail_text import decode_text  # noqa: PLC0415 - see above
     from pipeline.parsing.mail.msg_file import MSG_ERRORS, is_msg_file, read_msg  # noqa: PLC0415 - see above
 
     if attached.media_type.startswith("text/") and attached.media_type != "text/html":
-        return decode_text(attached.data or b"", attached.charset).strip()
+        text = decode_text(attached.data or b"", attached.charset).strip()
+        return contacts_to_text(text)[1] or text if is_contact(text) else text
     if attached.media_type.startswith(("image/", "audio/", "video/")):
         return ""
     data = attached.data or b""

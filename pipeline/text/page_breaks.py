@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 PAGE_BREAK = "\f"
-PAGED_TYPES = {"pdf": "page", "pptx": "slide", "odp": "slide"}
+PAGED_TYPES = {"pdf": "page", "pptx": "slide", "odp": "slide", "image": "page"}
 """Document types whose texts have page breaks, with the word for such a part."""
 SHEET_TYPES = {"xlsx": "sheet", "xls": "sheet", "ods": "sheet"}
 """Document types whose top headings are the names of sheets."""

@@ -277,7 +277,7 @@ class FailingPages(ParserPool):
 
 async def test_pages_that_fail_leave_those_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
     files, size = FileParser(FailingPages(), recognizes_text=True), optical_recognition.PAGES_PER_REQUEST
-    found = await files._recognize_pdf(b"", upload(b"", "scan.pdf"), None)
+    found = await files._recognize_paged("pdf", b"", upload(b"", "scan.pdf"), None)
     assert found.text.startswith("The first pages.\n\n\f\n\n")
     assert f"\f\n\n[pages {size + 1}-{2 * size} were not read: Reading the file" in found.text
     monkeypatch.setattr(document_parser, "RECOGNITION_SECONDS", -1.0)
@@ -286,7 +286,7 @@ async def test_pages_that_fail_leave_those_that_were_read(monkeypatch: pytest.Mo
 
 async def _recognition_error(files: FileParser) -> ParsingError:
     with pytest.raises(ParsingError) as caught:
-        await files._recognize_pdf(b"", upload(b"", "scan.pdf"), None)
+        await files._recognize_paged("pdf", b"", upload(b"", "scan.pdf"), None)
     return caught.value
 
 
@@ -333,6 +333,40 @@ async def test_images_and_scanned_pages_are_read_offline(extractor: FileParser) 
     huge = io.BytesIO()
     image_module.new("1", (20_000, 20_000)).save(huge, "PNG")
     assert "far more than its size and was refused" in await reason(extractor, huge.getvalue(), "huge.png")
+
+
+@pytest.mark.skipif(not optical_recognition.is_installed(), reason="needs the ocr extra, which is not installed")
+async def test_a_fax_of_several_pages_is_read_whole(extractor: FileParser) -> None:
+    image_module = pytest.importorskip("PIL.Image")
+    pages = [
+        image_module.open(io.BytesIO(scan(text))).convert("L") for text in ("Blood group AB", "Allergy: penicillin")
+    ]
+    for number, text in ((2, ["Blood group AB", "Allergy: penicillin"]), (1, [])):
+        out = io.BytesIO()
+        pages[0].save(out, "TIFF", save_all=True, append_images=pages[1:number], compression="tiff_lzw")
+        parsed = await extractor.parse_file(out.getvalue(), upload(out.getvalue(), "fax.tif"))
+        assert (parsed.type, split_pages(parsed.text)) == ("image", text)
+        assert parsed.text.startswith("Blood group AB")
+
+
+@pytest.mark.skipif(not optical_recognition.is_installed(), reason="needs the ocr extra, which is not installed")
+@pytest.mark.parametrize("ink", ["black", "white"])
+async def test_words_on_a_transparent_ground_are_read(extractor: FileParser, ink: str) -> None:
+    image_module = pytest.importorskip("PIL.Image")
+    font = pytest.importorskip("PIL.ImageFont").load_default(40)
+    logo = image_module.new("RGBA", (900, 200), (0, 0, 0, 0))
+    pytest.importorskip("PIL.ImageDraw").Draw(logo).text((60, 60), "Harbour office", fill=ink, font=font)
+    out = io.BytesIO()
+    logo.save(out, "PNG")
+    assert (await extractor.parse_file(out.getvalue(), upload(out.getvalue(), "logo.png"))).text == "Harbour office"
+    empty = io.BytesIO()
+    image_module.new("RGBA", (90, 20), (0, 0, 0, 0)).save(empty, "PNG")
+    assert "No text was recognized" in await reason(extractor, empty.getvalue(), "empty.png")
+
+
+async def test_pictures_in_heic_format_are_refused_with_what_to_send() -> None:
+    extractor = FileParser(ParserPool(), recognizes_text=True)
+    assert "Send it as JPEG or PNG" in await reason(extractor, b"\0\0\0\x24ftypheic" + bytes(99), "IMG_1.HEIC")
 
 
 async def test_without_the_extra_an_image_is_refused_with_what_to_do() -> None:

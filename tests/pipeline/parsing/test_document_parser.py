@@ -219,6 +219,19 @@ async def test_contacts_become_readable(extractor: FileParser) -> None:
     assert "### Åse Østby\n\nPhone (cell): +4791122334" in found.text
 
 
+async def test_a_contact_that_a_mail_brings_is_readable(extractor: FileParser) -> None:
+    card = b"BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Elin Quist\r\nPHOTO;ENCODING=b:/9j/4AAQ\r\nTEL:112\r\nEND:VCARD\r\n"
+    data = (
+        b"From: a@x.example\r\nTo: b@x.example\r\nSubject: Card\r\nMIME-Version: 1.0\r\n"
+        b"Content-Type: multipart/mixed; boundary=B\r\n\r\n--B\r\nContent-Type: text/plain\r\n\r\nHere it is.\r\n"
+        b'--B\r\nContent-Type: text/vcard; name="elin.vcf"\r\nContent-Disposition: attachment\r\n\r\n'
+        + card
+        + b"--B--\r\n"
+    )
+    found = await extractor.parse_file(data, upload(data, "card.eml"))
+    assert found.text.endswith("Attachments: elin.vcf\n\n## elin.vcf\n\n### Elin Quist\n\nPhone: 112")
+
+
 async def test_a_calendar_is_named_by_its_name_or_only_event(extractor: FileParser) -> None:
     event = "BEGIN:VEVENT\nSUMMARY:Regatta\nDTSTART:20240618T180000Z\nEND:VEVENT\n"
     for lines, title in (
