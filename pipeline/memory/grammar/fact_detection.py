@@ -360,7 +360,7 @@ def _facts_of(
         for part in (clause, *reasons(clause)):  # a reason stays with what it explains, where that is kept
             is_sound = refusal(part, context, has_antecedent=person is not None) is None
             if is_sound and (value := worth(part, context)).score >= min_worth:
-                referents = Referents(context.name_within, person, context.group, context.addressee)
+                referents = Referents(context.name_within, person, context.group, context.addressee, context.is_speech)
                 facts.append(_to_fact(part, context, referents, value, discourse.day))
                 break
         remember_person(clause, context, discourse, is_resolved=is_resolved)

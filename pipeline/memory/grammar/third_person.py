@@ -37,13 +37,14 @@ _BEFORE_MARK = re.compile(r" (?=[,;:!?])")
 class Referents:
     """Names that replace pronouns: the speaker's for the first person, `other` for he, she and they, `group` for we.
 
-    `addressee`: whose `your brother` is.
+    `addressee`: whose `your brother` is. `is_speech`: `the kids` are the speaker's, unlike in a page.
     """
 
     speaker: str
     other: str | None = None
     group: str | None = None
     addressee: str | None = None
+    is_speech: bool = True
 
 
 def render_clause(clause: Clause, referents: Referents) -> str:
@@ -130,7 +131,7 @@ _ENDING = frozenset({"quit", "stop", "end", "cancel", "leave", "sell", "drop", "
 
 def _own_kin(token: "Token", referents: Referents) -> str | None:
     """Return `Ann's mum` for `mum`, and `Ann's` for the article of `the kids`; parents do not speak of their own so."""
-    if not PARENTS.isdisjoint(referents.speaker.lower().split()):
+    if not referents.is_speech or not PARENTS.isdisjoint(referents.speaker.lower().split()):
         return None
     if token.lower_ in PARENTS and is_own_kin(token) and token.dep_ in (*SUBJECTS, "poss"):
         owner = "User" if referents.speaker.lower() in _SIBLINGS else referents.speaker

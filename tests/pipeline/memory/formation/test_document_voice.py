@@ -123,6 +123,13 @@ def test_a_text_of_others_says_nothing_of_the_user(document_type: str) -> None:
     assert [fact for fact in texts(PLANTED, document_type) if "user" in fact.casefold()] == []
 
 
+@pytest.mark.parametrize("document_type", ["pdf", "webpage", "archive"])
+def test_the_dogs_of_a_diary_in_a_file_are_not_the_users(document_type: str) -> None:
+    diary = "The wind came from the west and the dogs rested for some hours. The kids slept in the tent until June."
+    assert not any("User" in fact for fact in texts(diary, document_type))
+    assert "User's kids slept in the tent until June" in texts(diary)
+
+
 def test_an_item_of_a_connector_says_nothing_of_the_user_and_what_it_says_of_others_is_in_no_profile() -> None:
     facts = list(iter_facts(f"{PLANTED} Ana lives in Porto.", is_synced=True))
     assert [(fact.text, fact.in_profile) for fact in facts] == [("Ana lives in Porto", False)]
