@@ -95,7 +95,7 @@ class FileParser:
         if kind is None:
             kind = await _run_in_thread_if_large(len(text), lambda: _detect_text_file_kind(text, upload))
         if kind == "json":
-            text = unescape_json(text)
+            text = await _run_in_thread_if_large(len(text), lambda: unescape_json(text))
         return await self._parse_textual(kind, text, upload.filename)
 
     async def parse_text(self, text: str) -> ParsedDocument:
@@ -136,7 +136,7 @@ class FileParser:
         if kind in PARSER_MIME_TYPES:
             return await self._parse_in_worker(kind, text.encode(errors="replace"), filename)
         if is_calendar(text) or is_contact(text):
-            return _listed(text, filename)
+            return await _run_in_thread_if_large(len(text), lambda: _listed(text, filename))
         conversation = chat_json_to_text(text) if kind in {"json", "chat"} else None
         text, kind = (conversation, "chat") if conversation is not None else (text, kind)
         return ParsedDocument(text=text, type=kind, title=document_title(text, kind, filename=filename))
