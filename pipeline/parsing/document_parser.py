@@ -37,6 +37,8 @@ PARSER_MIME_TYPES = {
 } | {"webpage": "text/html", "csv": "text/csv", "email": "message/rfc822", "rtf": "application/rtf"}
 """Kinds that a worker process parses, with the MIME type that it receives."""
 _PAGE_TITLE = re.compile(rb"<title[^>]*>([^<]*)</title", re.IGNORECASE)
+_ESCAPED = re.compile(r"^```.*?^```|(?<!\\)`[^`\n]+`|\\([\\+\-.~`<])|(?<=[^\n])\\([#>])", re.DOTALL | re.MULTILINE)
+"""Code, which stays, or an escape that Markdown does not need there."""
 _ANSI_SEQUENCE = re.compile(rb"\\u001b\[[0-9;]*[A-Za-z]")
 """A colour of the terminal, in the JSON of a notebook."""
 _OBJECT = re.compile(r" ?<[\w.]+ object at 0x[0-9a-f]+>")
@@ -149,7 +151,9 @@ class FileParser:
             parsed = await self._pool.parse(data, mime=PARSER_MIME_TYPES[kind], filename=filename, output=output)
         except UnparsableFileError as error:
             raise UnparsableFileError(_parser_error_message(kind, str(error))) from error
-        text = strip_blank(parsed.text.replace("\x00", ""))
+        found = strip_blank(parsed.text.replace("\x00", ""))
+        is_plain = output == "plain" or kind == "notebook"
+        text = found if is_plain else await _run_in_thread_if_large(len(found), lambda: without_needless_escapes(found))
         if not text.strip():
             raise EmptyFileError(_EMPTY_REASONS.get(kind, f"No text was found in the {kind} file."))
         _require_allowed_length(len(text))
@@ -308,6 +312,15 @@ def _not_read(pages: Sequence[int], reason: str) -> str:
             runs.append([page])
     named = ", ".join(f"{run[0] + 1}" if len(run) == 1 else f"{run[0] + 1}-{run[-1] + 1}" for run in runs)
     return f"[pages {named} were not read: {reason}]"
+
+
+def without_needless_escapes(text: str) -> str:
+    r"""Write phone numbers, paths, tags and numbered titles as they stand in the file; code stays as it is.
+
+    >>> print(without_needless_escapes(r"1\. Call \+47 900 for \#12 in C:\\temp, `a\.b`."))
+    1. Call +47 900 for #12 in C:\temp, `a\.b`.
+    """
+    return _ESCAPED.sub(lambda found: found[1] or found[2] or found[0], text)
 
 
 def _listed(text: str, filename: str | None) -> ParsedDocument:

@@ -79,6 +79,19 @@ async def test_office_files_and_pdf_become_markdown_with_their_titles(extractor:
         assert said in found.text
 
 
+async def test_office_files_keep_numbers_paths_and_tags_as_they_are_written(extractor: FileParser) -> None:
+    said = "Call +47 900 11 223 for ticket #12 in C:\\temp\\app_conf, ~5 minutes."
+    for data, filename in (
+        (file_samples.docx("Support", said), "a.docx"),
+        (file_samples.xlsx([["item", "note"], ["1", said]]), "a.xlsx"),
+    ):
+        found = await extractor.parse_file(data, upload(data, filename))
+        assert said in found.text
+    data = file_samples.docx("1. Duration", "+47 is Norway.", "# is a hash.")
+    found = await extractor.parse_file(data, upload(data, "a.docx"))
+    assert found.text == "# 1. Duration\n\n+47 is Norway.\n\n\\# is a hash."
+
+
 async def test_an_email_has_its_subject_as_title(extractor: FileParser) -> None:
     found = await extractor.parse_file(file_samples.EMAIL, upload(file_samples.EMAIL, "x.eml"))
     assert (found.type, found.title) == ("email", "Café meeting")
