@@ -9,7 +9,6 @@ import asyncio
 import ctypes
 import json
 import os
-import re
 import signal
 import struct
 import sys
@@ -36,8 +35,6 @@ NO_READER = "xberg is not installed"
 """Error of every request where the library has no wheel, as on Windows."""
 _OCR_BYTES = 2 << 30
 """Address space of the OCR libraries, models and their threads, on top of the limit."""
-_OPEN_SLIDE: Final = re.compile(r"^-----\n\n(?:## page\d+\n)?", re.MULTILINE)
-"""The line before each slide of OpenDocument as xberg writes it, with a name that nobody gave it."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -106,7 +103,9 @@ async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> byt
     if header["mime"] in PAGED_MIME_TYPES:
         text = _join_pages(document, body, header["mime"])
     elif header["mime"] == OPEN_SLIDES_MIME_TYPE:
-        text = join_pages(_OPEN_SLIDE.split(text)[1:]) or text
+        from pipeline.parsing.slides import read_open_slides  # noqa: PLC0415 - only presentations need it
+
+        text = join_pages(read_open_slides(body)) or text
     return encode_frame(details, text.encode(errors="replace"))
 
 

@@ -1,10 +1,10 @@
-"""Order of slides and speaker's notes of a presentation, which the parser of slides leaves out."""
+"""Order of slides, speaker's notes, and slides of OpenDocument, whose shapes the parser of slides leaves out."""
 
 import posixpath
 import re
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 
 from lxml import etree
@@ -18,6 +18,20 @@ _TEXTS = ".//*[local-name()='t']/text()"
 _NOTES = "//*[local-name()='Relationship'][contains(@Type, '/notesSlide')]/@Target"
 _SLIDE_IDS = "//*[local-name()='sldId']/@*[local-name()='id' and namespace-uri()!='']"
 _RELATIONS = "//*[local-name()='Relationship'][contains(@Type, '/slide')]"
+_OPEN_PAGES = "//*[local-name()='presentation']/*[local-name()='page']"
+_OPEN_NOTES = "./*[local-name()='notes']"
+_OPEN_BLANKS = ("{*}s", "{*}tab", "{*}line-break")
+_CLASS = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}class"
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    KeyError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    OSError,
+)
 _MAX_PART_BYTES = 4 * 1024 * 1024
 
 
@@ -35,8 +49,48 @@ def arrange_slides(data: bytes, slides: Sequence[str]) -> list[str]:
             shown = [file for file in _presented(archive) if file in texts]
             order = list(dict.fromkeys([*shown, *files]))
             return [_with_notes(archive, file, number, texts[file]) for number, file in enumerate(order, 1)]
-    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, NotImplementedError, RuntimeError, EOFError, OSError):
+    except _DAMAGED:
         return list(slides)
+
+
+def read_open_slides(data: bytes) -> list[str]:
+    """Return the slides of an OpenDocument presentation, each with its notes; none if they can't be read."""
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            content = _parse(archive, "content.xml")
+    except _DAMAGED:
+        return []
+    if content is None:
+        return []
+    for blank in content.iter(*_OPEN_BLANKS):
+        blank.text = " "
+    return [_open_slide(page, number) for number, page in enumerate(content.xpath(_OPEN_PAGES), 1)]
+
+
+def _open_slide(page: "etree._Element", number: int) -> str:
+    notes = "\n".join(line for part in page.xpath(_OPEN_NOTES) for line in _open_lines(part))
+    text = ""
+    for line in _open_lines(page):
+        is_continued = line.lstrip()[:1] in {"-", "|"} and text.rpartition("\n")[2].lstrip()[:1] == line.lstrip()[:1]
+        text += ("\n" if is_continued else "\n\n") + line
+    return "\n\n".join(filter(None, [text.strip(), notes and f"Notes of slide {number}: {notes}"]))
+
+
+def _open_lines(element: "etree._Element", depth: int = 0) -> Iterator[str]:
+    """Yield the paragraphs, items and rows of whatever stands on a slide: frames, shapes, groups and tables."""
+    for child in element.iterchildren("{*}*"):
+        name = child.tag.rpartition("}")[2]
+        if name in {"notes", "annotation"}:
+            continue
+        if name == "table-row":
+            yield f"| {' | '.join(' '.join(_open_lines(cell)) for cell in child.iterchildren('{*}table-cell'))} |"
+        elif name in {"p", "h"}:
+            if text := " ".join("".join(child.itertext()).split()):
+                yield f"{'  ' * (depth - 1)}- {text}" if depth else text
+        elif child.get(_CLASS) == "title":
+            yield from (f"## {title}" for title in [" ".join(_open_lines(child))] if title)
+        else:
+            yield from _open_lines(child, depth + (name == "list"))
 
 
 def _number(file: str) -> int:

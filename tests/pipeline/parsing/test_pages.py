@@ -79,14 +79,25 @@ async def test_what_is_filled_in_and_noted_stands_on_its_page(parser: FileParser
 
 
 async def test_slides_of_opendocument_are_numbered(parser: FileParser) -> None:
-    frame = "<draw:frame><draw:text-box><text:p>{0}</text:p></draw:text-box></draw:frame>"
     spaces = " ".join(
         f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{urn}:1.0"'
-        for name, urn in (("office", "office"), ("draw", "drawing"), ("text", "text"))
+        for name, urn in (
+            ("office", "office"),
+            ("draw", "drawing"),
+            ("text", "text"),
+            ("table", "table"),
+            ("presentation", "presentation"),
+        )
     )
+    title = '<draw:frame presentation:class="title"><draw:text-box><text:p>Moons</text:p></draw:text-box></draw:frame>'
+    items = "<text:list><text:list-item><text:p>Io has<text:s/>volcanoes.</text:p></text:list-item></text:list>"
+    notes = "<presentation:notes><draw:frame><text:p>Show Loki.</text:p></draw:frame></presentation:notes>"
+    cells = "".join(f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in ("Io", "1610"))
+    table = f"<draw:frame><table:table><table:table-row>{cells}</table:table-row></table:table></draw:frame>"
+    shape = "<draw:g><draw:custom-shape><text:p>An ocean is below the ice.</text:p></draw:custom-shape></draw:g>"
     slides = "".join(
-        f'<draw:page draw:name="{name}">{frame.format(text)}</draw:page>'
-        for name, text in (("page1", "Io has volcanoes."), ("Europa", "An ocean is below the ice."))
+        f'<draw:page draw:name="page">{content}</draw:page>'
+        for content in (f"{title}<draw:frame>{items * 2}</draw:frame>{table}{notes}", "", shape)
     )
     body = f"<office:body><office:presentation>{slides}</office:presentation></office:body>"
     data = file_samples.archive(
@@ -98,7 +109,11 @@ async def test_slides_of_opendocument_are_numbered(parser: FileParser) -> None:
     parsed = await parse(parser, data, "moons.odp")
     assert (parsed.type, split_pages(parsed.text)) == (
         "odp",
-        ["Io has volcanoes.", "## Europa\n\nAn ocean is below the ice."],
+        [
+            "## Moons\n\n- Io has volcanoes.\n- Io has volcanoes.\n\n| Io | 1610 |\n\nNotes of slide 1: Show Loki.",
+            "",
+            "An ocean is below the ice.",
+        ],
     )
 
 
