@@ -31,7 +31,7 @@ from schemas.ids import document_key
 from schemas.topics import CONTENT_TOPICS, DOCUMENTS_CHUNKED, DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
 from tests.support.planted_documents import FILE_WORDS, plant_files
 from tests.support.planted_words import found_in
-from tests.support.service_world import RunningService, running_service, service_settings, wait_until
+from tests.support.service_world import RunningService, rebuild_tables, running_service, service_settings, wait_until
 from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
 from tools.kafka_broker import DockerBroker, LocalBroker
 
@@ -320,8 +320,8 @@ async def test_the_index_is_made_anew_where_it_is_lost_or_another_log_is_there(t
     for lost in ("log", "tables"):
         shutil.rmtree(data / lost)
     (tmp_path / "log").rename(data / "log")
+    await rebuild_tables(data, sealing=True)
     async with running_service(data, sealing=True) as service, _destroyer(service) as destroyer:
-        await service.replay()
         await destroyer.destroy()
         await service.delete_documents("home", "diary")
     (data / "record-index.db").write_bytes(b"no index" * 1000)
@@ -342,6 +342,7 @@ async def test_a_restored_log_that_has_grown_since_is_indexed_anew(tmp_path: Pat
     shutil.rmtree(data / "log")
     (tmp_path / "log").rename(data / "log")
     shutil.rmtree(data / "tables")
+    await rebuild_tables(data, sealing=True)
     async with running_service(data, sealing=True) as service, _destroyer(service) as destroyer:
         for number in range(8):
             await service.add_document("home", f"Dora keeps a zyxonewq {number}.", id=f"new-{number}")

@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.commands.replay_command import replay_offline
 from app.cli.diagnostics.check_runner import run_checks
 from app.cli.diagnostics.component_checks import check_tables
 from app.pipeline_supervisor import open_supervisor
 from pipeline.store import StoreMismatchError
-from tests.support.service_world import running_service, service_settings
+from tests.support.service_world import rebuild_tables, running_service, service_settings
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +53,7 @@ async def test_an_older_log_beside_newer_tables_is_refused_until_the_tables_are_
     assert [status for status, *_ in await check_tables(service_settings(folder))] == ["ok"]
     _put_back(folder, tmp_path / "older")
     await _assert_refused(folder)
-    await replay_offline(service_settings(folder), "replay", {"force": True}, as_json=True)
+    await rebuild_tables(folder)
     async with running_service(folder) as service:
         assert {item["id"] for item in await service.list_items("home", "documents")} == {"a", "b", "c"}
         await service.add_document("home", "A note of d.", id="d")
@@ -87,7 +86,7 @@ async def test_a_log_of_other_settings_is_refused_until_the_tables_are_rebuilt_f
     with pytest.raises(StoreMismatchError, match="made of another record"):
         async with open_supervisor(service_settings(folder)):
             pass
-    await replay_offline(service_settings(folder), "replay", {"force": True}, as_json=True)
+    await rebuild_tables(folder)
     async with running_service(folder) as service:
         assert (await service.client.ok("GET", "/organization"))["organizationalContext"] == "fifth"
 
@@ -104,7 +103,7 @@ async def test_a_log_that_lost_its_end_because_its_write_ahead_log_is_damaged_is
 
 async def _rebuild(folder: Path) -> set[str]:
     """Build new tables from the log, and return the documents that a service shows then."""
-    await replay_offline(service_settings(folder), "replay", {"force": True}, as_json=True)
+    await rebuild_tables(folder)
     async with running_service(folder) as service:
         return {item["id"] for item in await service.list_items("home", "documents")}
 

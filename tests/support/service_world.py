@@ -15,6 +15,7 @@ from supermemory import AsyncSupermemory
 
 from api.application import create_app
 from api.dependencies.app_state import CurrentAppState
+from app.cli.commands.replay_command import replay_offline
 from app.container import open_container
 from app.generation_pipeline import Pipeline
 from app.pipeline_supervisor import PipelineSupervisor
@@ -125,6 +126,11 @@ def service_settings(folder: Path, **fields: Any) -> Settings:
         **fields,
     }
     return Settings(_env_file=None, **{name: value for name, value in values.items() if value is not None})
+
+
+async def rebuild_tables(folder: Path, **fields: Any) -> None:
+    """Build new tables from the log while no service runs, as `recollect replay --force` does."""
+    await replay_offline(service_settings(folder, **fields), "replay", {"force": True}, as_json=True)
 
 
 @asynccontextmanager
