@@ -65,18 +65,23 @@ class NamespaceOperationsStage:
         """Move the content; return None, or the reason why there was nothing to move."""
         if event.target is None or event.target == event.source:
             return "A move needs a target of another name."
-        leaving = self._incarnations(event.source) & frozenset(event.incarnations)
-        if not leaving:
-            moved = frozenset(event.incarnations) <= self._incarnations(event.target)
-            return None if moved else f"{event.source} has no content any more."
-        incarnations = tuple(key for key in event.incarnations if key in leaving)
         source, target = f"namespace/{event.source}", f"namespace/{event.target}"
-        async with self.settings_lock.acquire(target):
-            await self._get_or_create(event.target)
-        await self._rename_conflicting_documents(incarnations, event.target, event.source)
-        async with self.settings_lock.acquire(source, target):
-            await self._transfer_incarnations(event.source, event.target, incarnations)
-        return None
+        if leaving := self._leaving(event):
+            async with self.settings_lock.acquire(target):
+                await self._get_or_create(event.target)
+            await self._rename_conflicting_documents(leaving, event.target, event.source)
+            async with self.settings_lock.acquire(source, target):
+                # Only what is still there: the source may have been deleted meanwhile, and its rows with it.
+                if leaving := self._leaving(event):
+                    await self._transfer_incarnations(event.source, event.target, leaving)
+                    return None
+        moved = frozenset(event.incarnations) <= self._incarnations(event.target)
+        return None if moved else f"{event.source} has no content any more."
+
+    def _leaving(self, event: OperationRequested) -> tuple[str, ...]:
+        """Return the incarnations to move that the source still has."""
+        present = self._incarnations(event.source)
+        return tuple(key for key in event.incarnations if key in present)
 
     def _incarnations(self, name: str) -> frozenset[str]:
         row = self.catalog.namespace(name)

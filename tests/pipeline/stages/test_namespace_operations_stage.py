@@ -1,6 +1,7 @@
 """Moving a namespace's content, and erasing what nobody owns."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -12,7 +13,7 @@ from pipeline.projection import apply_submission
 from pipeline.rows import DocumentRow, OperationRow
 from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.stages.namespace_operations_stage import NamespaceOperationsStage, conflict_free_ids
-from schemas.events import DocumentSubmitted, OperationRequested, OrganizationChanged
+from schemas.events import DocumentSubmitted, NamespaceChanged, OperationRequested, OrganizationChanged, SettingsChanged
 from schemas.limits import MAX_DOCUMENT_ID_LENGTH
 from schemas.topics import DOCUMENTS_SUBMITTED, OPERATIONS_REQUESTED, SETTINGS_CHANGED
 from tests.support.fakes import EPOCH, record
@@ -65,6 +66,14 @@ class AppliedSubmissions:
 def _applied(event: DocumentSubmitted, offset: int, _: str, rows: list[DocumentRow]) -> list[DocumentRow]:
     after = apply_submission(rows[0] if rows else None, event, offset)
     return [] if after is None else [after]
+
+
+class DeletingSubmissions(AppliedSubmissions):
+    """Deletes bob when a move begins to rename documents."""
+
+    async def catch_up(self) -> None:
+        ended = NamespaceChanged(name="bob", epoch=1, incarnations=(), created_at=EPOCH, updated_at=EPOCH)
+        self.world.catalog.apply(SettingsChanged(change=ended))
 
 
 class OperationsHarness:
@@ -177,6 +186,14 @@ async def test_a_move_of_what_is_gone_fails_with_a_reason() -> None:
     assert done.status == "failed"
     assert done.error is not None
     assert "carl" in done.error
+
+
+async def test_content_that_is_deleted_while_it_moves_stays_deleted() -> None:
+    office = OperationsHarness()
+    office.stage = replace(office.stage, submissions=DeletingSubmissions(office.world))
+    done = await office.request_operation("move", "bob", "bob#0", target="alice")
+    assert (done.status, done.error) == ("failed", "bob has no content any more.")
+    assert office.incarnations("alice") == ("alice#0",)
 
 
 async def test_documents_of_the_same_id_are_kept_apart_through_the_log() -> None:
