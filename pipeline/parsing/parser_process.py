@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FRAME_LENGTHS = struct.Struct(">IQ")
 """The lengths of header and body."""
 SLIDES_MIME_TYPE: Final = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+SHEETS_MIME_TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 OPEN_SLIDES_MIME_TYPE: Final = "application/vnd.oasis.opendocument.presentation"
 PAGED_MIME_TYPES: Final = frozenset({"application/pdf", SLIDES_MIME_TYPE})
 RECOGNIZED_BY_PAGE: Final = frozenset({"application/pdf", "image/tiff"})
@@ -90,6 +91,10 @@ async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> byt
     )
     if header["mime"] == MAIL_MIME_TYPE:
         return await _parse_mail(xberg, config, body)
+    if header["mime"] == SHEETS_MIME_TYPE:
+        from pipeline.parsing.office.number_formats import show_formatted_numbers  # noqa: PLC0415 - only sheets need it
+
+        body = show_formatted_numbers(body)
     source = xberg.ExtractInput(kind="bytes", bytes=body, mime_type=header["mime"], filename=header["filename"])
     try:
         result = await xberg.extract(source, config)
@@ -103,7 +108,7 @@ async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> byt
     if header["mime"] in PAGED_MIME_TYPES:
         text = _join_pages(document, body, header["mime"])
     elif header["mime"] == OPEN_SLIDES_MIME_TYPE:
-        from pipeline.parsing.slides import read_open_slides  # noqa: PLC0415 - only presentations need it
+        from pipeline.parsing.office.slides import read_open_slides  # noqa: PLC0415 - only presentations need it
 
         text = join_pages(read_open_slides(body)) or text
     return encode_frame(details, text.encode(errors="replace"))
@@ -116,7 +121,7 @@ def _join_pages(document: Any, body: bytes, mime: str) -> str:
         return str(document.content)
     pages = [texts.get(number, "") for number in range(1, max(texts) + 1)]
     if mime == SLIDES_MIME_TYPE:
-        from pipeline.parsing.slides import arrange_slides  # noqa: PLC0415 - only presentations need it
+        from pipeline.parsing.office.slides import arrange_slides  # noqa: PLC0415 - only presentations need it
 
         return join_pages(arrange_slides(body, pages))
     from pipeline.parsing.pdf_pages.page_additions import additions  # noqa: PLC0415 - only PDFs need it

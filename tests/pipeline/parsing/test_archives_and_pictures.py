@@ -17,8 +17,8 @@ import pytest
 from pipeline.errors import ParsingError
 from pipeline.parsing import archive_files, document_parser, optical_recognition
 from pipeline.parsing.document_parser import FileParser
+from pipeline.parsing.office.slides import arrange_slides
 from pipeline.parsing.parser_pool import ParserPool, ParserResult
-from pipeline.parsing.slides import arrange_slides
 from pipeline.text.page_breaks import join_pages, split_pages
 from tests.pipeline.parsing.test_document_parser import reason, upload
 from tests.support import file_samples
@@ -218,6 +218,24 @@ async def test_the_notes_of_slides_are_kept(extractor: FileParser) -> None:
         )
     parsed = await extractor.parse_file(deck.getvalue(), upload(deck.getvalue(), "deck.pptx"))
     assert parsed.text.endswith("World\n\nNotes of slide 1: Speak slowly.\n\n\f")
+
+
+async def test_numbers_of_a_sheet_read_as_their_cells_show_them(extractor: FileParser) -> None:
+    cells = (
+        '<c r="A2" s="1"><v>815</v></c><c r="B2" s="2"><v>0.35</v></c>'
+        '<c r="C2" s="2" t="n"><f>B2/2</f><v>0.175</v></c><c r="D2" s="0"><v>0.5</v></c>'
+    )
+    styles = (
+        '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="00000"/></numFmts>'
+        '<cellXfs><xf numFmtId="0"/><xf numFmtId="164"/><xf numFmtId="10"/></cellXfs></styleSheet>'
+    )
+    with zipfile.ZipFile(io.BytesIO(file_samples.xlsx([["Part", "Share", "Half", "Plain"]]))) as plain:
+        parts = {name: plain.read(name).decode() for name in plain.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    parts[sheet] = parts[sheet].replace("</sheetData>", f'<row r="2">{cells}</row></sheetData>')
+    book = file_samples.archive({**parts, "xl/styles.xml": styles})
+    parsed = await extractor.parse_file(book, upload(book, "parts.xlsx"))
+    assert "| 00815 | 35.00% | 17.50% | 0.5 |" in parsed.text
 
 
 async def test_a_drawing_gives_its_words(extractor: FileParser) -> None:

@@ -3,11 +3,12 @@
 import posixpath
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 
 from lxml import etree
+
+from pipeline.parsing.office.package_parts import DAMAGED, parse_part
 
 _SLIDE = re.compile(r"^ppt/slides/slide(\d+)\.xml$")
 _PARAGRAPHS = (
@@ -22,17 +23,6 @@ _OPEN_PAGES = "//*[local-name()='presentation']/*[local-name()='page']"
 _OPEN_NOTES = "./*[local-name()='notes']"
 _OPEN_BLANKS = ("{*}s", "{*}tab", "{*}line-break")
 _CLASS = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}class"
-_DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    KeyError,
-    ValueError,
-    NotImplementedError,
-    RuntimeError,
-    EOFError,
-    OSError,
-)
-_MAX_PART_BYTES = 4 * 1024 * 1024
 
 
 def arrange_slides(data: bytes, slides: Sequence[str]) -> list[str]:
@@ -49,7 +39,7 @@ def arrange_slides(data: bytes, slides: Sequence[str]) -> list[str]:
             shown = [file for file in _presented(archive) if file in texts]
             order = list(dict.fromkeys([*shown, *files]))
             return [_with_notes(archive, file, number, texts[file]) for number, file in enumerate(order, 1)]
-    except _DAMAGED:
+    except DAMAGED:
         return list(slides)
 
 
@@ -57,8 +47,8 @@ def read_open_slides(data: bytes) -> list[str]:
     """Return the slides of an OpenDocument presentation, each with its notes; none if they can't be read."""
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
-            content = _parse(archive, "content.xml")
-    except _DAMAGED:
+            content = parse_part(archive, "content.xml")
+    except DAMAGED:
         return []
     if content is None:
         return []
@@ -100,8 +90,8 @@ def _number(file: str) -> int:
 
 def _presented(archive: zipfile.ZipFile) -> list[str]:
     """Return the files of the slides in the order of the presentation."""
-    presentation = _parse(archive, "ppt/presentation.xml")
-    links = _parse(archive, "ppt/_rels/presentation.xml.rels")
+    presentation = parse_part(archive, "ppt/presentation.xml")
+    links = parse_part(archive, "ppt/_rels/presentation.xml.rels")
     if presentation is None or links is None:
         return []
     targets = {link.get("Id"): _path("ppt", link.get("Target", "")) for link in links.xpath(_RELATIONS)}
@@ -109,31 +99,16 @@ def _presented(archive: zipfile.ZipFile) -> list[str]:
 
 
 def _with_notes(archive: zipfile.ZipFile, file: str, number: int, text: str) -> str:
-    links = _parse(archive, f"ppt/slides/_rels/{posixpath.basename(file)}.rels")
+    links = parse_part(archive, f"ppt/slides/_rels/{posixpath.basename(file)}.rels")
     notes = [_notes(archive, _path("ppt/slides", target)) for target in ([] if links is None else links.xpath(_NOTES))]
     return "\n\n".join(filter(None, [text.strip(), *(f"Notes of slide {number}: {note}" for note in notes if note)]))
 
 
 def _notes(archive: zipfile.ZipFile, file: str) -> str:
-    page = _parse(archive, file)
+    page = parse_part(archive, file)
     paragraphs = [] if page is None else page.xpath(_PARAGRAPHS)
     return "\n".join(filter(None, ("".join(paragraph.xpath(_TEXTS)).strip() for paragraph in paragraphs)))
 
 
 def _path(folder: str, target: str) -> str:
     return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
-
-
-def _parse(archive: zipfile.ZipFile, name: str) -> "etree._ElementTree | None":
-    """Parse a part; None if there is none, or it is damaged or too large."""
-    if name not in archive.namelist():
-        return None
-    with archive.open(name) as member:
-        data = member.read(_MAX_PART_BYTES + 1)
-    if len(data) > _MAX_PART_BYTES:
-        return None
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-    try:
-        return etree.fromstring(data, parser).getroottree()
-    except (etree.XMLSyntaxError, ValueError):
-        return None
