@@ -22,7 +22,10 @@ REMEDY = (
 
 
 async def verify_tables_cover_log(pipeline: Pipeline) -> None:
-    """StoreMismatchError if the tables lack documents that the stages made, and so would not make again."""
+    """StoreMismatchError if the tables lack the newest documents of every partition, which no stage would make again.
+
+    Of every one: lost and older tables lack them all, and a single odd record shall not keep a service from starting.
+    """
     stage = next(stage for stage in pipeline.stages if stage.source is DOCUMENTS_SUBMITTED)
     topic = DOCUMENTS_SUBMITTED.name
     lag = (await pipeline.bus.lag([stage])).get(stage.group, {})
@@ -32,18 +35,19 @@ async def verify_tables_cover_log(pipeline: Pipeline) -> None:
         for number, end in ends.items()
         if 0 <= (behind := lag.get((topic, number), end)) < min(end, MAX_LAG)
     }
-    problems = await asyncio.gather(*(_find_lost(pipeline, stage, number, at) for number, at in handled.items()))
-    if lost := next(filter(None, problems), None):
+    found = await asyncio.gather(*(_find_lost(pipeline, stage, number, at) for number, at in handled.items()))
+    lost = [records[-1] for records in found if records]
+    if lost and all(records != [] for records in found):
         raise StoreMismatchError(
             f"The tables do not belong to the log ({pipeline.bus.description}): they lack the document of record"
-            f" {lost.offset} of {topic}/{lost.partition}, which was handled. {REMEDY}"
+            f" {lost[0].offset} of {topic}/{lost[0].partition}, which was handled. {REMEDY}"
         )
 
 
 async def _find_lost(
     pipeline: Pipeline, stage: Stage[DocumentSubmitted], partition: int, handled: int
-) -> Record[DocumentSubmitted] | None:
-    """Return the newest handled submission if none of the newest has left its document in the tables."""
+) -> list[Record[DocumentSubmitted]] | None:
+    """Return the newest handled submissions if none of them has left its document; None if there are none."""
     begin = max(0, handled - NEWEST_SUBMISSIONS)
     newest = await _newest_by_document(pipeline, stage, partition, begin)
     expected = {document: record for document, record in newest.items() if record.offset < handled}
@@ -53,10 +57,10 @@ async def _find_lost(
     documents.hint_incarnations({document: record.event.incarnation for document, record in expected.items()})
     rows = await documents.get(expected.keys())
     if any(row.seq >= expected[document].offset for document, found in rows.items() for row in found):
-        return None
+        return []
     # Other processes may have deleted documents since the log was read.
     later = await _newest_by_document(pipeline, stage, partition, begin)
-    return next((record for document, record in reversed(expected.items()) if document in later), None)
+    return [record for document, record in expected.items() if document in later] or None
 
 
 async def _newest_by_document(

@@ -1,11 +1,13 @@
 """Concurrent changes on Kafka, through one API process and two: every acknowledged change stands."""
 
+import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from tests.support.kafka_cleanup import delete_topics_and_groups
 from tests.support.kafka_deployment import KafkaDeployment, running_deployment
 from tests.support.polling import poll_until
 from tools.kafka_broker import DockerBroker, LocalBroker
@@ -20,6 +22,7 @@ CHANGES = 10
 def deployment(
     tmp_path_factory: pytest.TempPathFactory, kafka: LocalBroker | DockerBroker
 ) -> Iterator[KafkaDeployment]:
+    asyncio.run(delete_topics_and_groups(kafka.bootstrap))
     with running_deployment(tmp_path_factory.mktemp("processes"), kafka.bootstrap) as deployment:
         yield deployment
 

@@ -1,5 +1,6 @@
 """Two processes that answer and two that work: nobody can tell them from one."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from supermemory import NotFoundError, Supermemory
 
+from tests.support.kafka_cleanup import delete_topics_and_groups
 from tests.support.kafka_deployment import KafkaDeployment, running_deployment
 from tests.support.polling import poll_until, wait_document_done
 from tools.kafka_broker import DockerBroker, LocalBroker
@@ -22,6 +24,7 @@ TEXT = "The capybara, native to South America, is the largest living rodent."
 def deployment(
     tmp_path_factory: pytest.TempPathFactory, kafka: LocalBroker | DockerBroker
 ) -> Iterator[KafkaDeployment]:
+    asyncio.run(delete_topics_and_groups(kafka.bootstrap))
     with running_deployment(tmp_path_factory.mktemp("processes"), kafka.bootstrap) as deployment:
         yield deployment
 
