@@ -34,6 +34,12 @@ def test_arrow_uses_the_pool_of_the_system_in_a_tuned_process() -> None:
     assert _python(TUNE + program) == "system"
 
 
+def test_the_command_line_imports_no_library_before_the_process_is_tuned() -> None:
+    libraries = ("aiokafka", "fastapi", "lancedb", "numpy", "onnxruntime", "pyarrow", "spacy")
+    program = f"import sys, app.cli.main; print([name for name in {libraries} if name in sys.modules])"
+    assert _python(program) == "[]"
+
+
 def test_what_the_operator_has_set_stays() -> None:
     name = "os.environ['OPENBLAS_NUM_THREADS']"
     program = f"import os; {name} = '2'; {TUNE}print({name})"

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,10 +16,7 @@ from app.cli.conventions import ExitCode, JsonOption, Terminal, emit, error_exit
 from app.cli.local_process import apply_process_tuning, exit_on_startup_error, run_event_loop
 from app.cli.remote_service import JsonObject, Key, RemoteService, Url, is_healthy, resolve_key
 from app.data_directories import read_address
-from app.pipeline_supervisor import open_supervisor
-from app.replay.replay_service import ReplayService
 from pipeline.settings import Settings
-from pipeline.store.generations.replay_request import ReplayRequest
 from schemas.http.extensions.replay_bodies import ReplayBody, ReplayProgressResponse
 
 ReplayAction = Literal["replay", "plan", "rollback", "clean-up", "cancel"]
@@ -137,8 +133,6 @@ def replay(
     if action == "cancel":
         raise error_exit("No service runs on this data directory, so no replay does.", ExitCode.UNREACHABLE)
     apply_process_tuning(settings)
-    from app.cli.commands.replay_command import replay_offline  # noqa: PLC0415 - needs frameworks that cost seconds
-
     with exit_on_startup_error():
         run_event_loop(settings, replay_offline(settings, action, body, as_json=as_json))
 
@@ -185,6 +179,13 @@ def _watch_on_service(remote: RemoteService, *, as_json: bool) -> None:
 
 async def replay_offline(settings: Settings, action: ReplayAction, body: JsonObject, *, as_json: bool) -> None:
     """Carry out an action of `recollect replay` in this process; there is nothing to cancel here."""
+    from app.pipeline_supervisor import open_supervisor  # noqa: PLC0415 - imports frameworks: after tuning
+    from app.replay.replay_service import ReplayService  # noqa: PLC0415 - the same
+    from pipeline.store.generations.replay_request import ReplayRequest  # noqa: PLC0415 - the same
+
+    def progress() -> JsonObject:
+        return ReplayProgressResponse.model_validate(replays.progress).model_dump(by_alias=True, mode="json")
+
     try:
         request = ReplayRequest(**dict(ReplayBody.model_validate(body)))
     except ValidationError as error:
@@ -203,12 +204,8 @@ async def replay_offline(settings: Settings, action: ReplayAction, body: JsonObj
             else:
                 replays.start(request)
             try:
-                await watch_progress(partial(_shown_progress, replays), as_json=as_json)
+                await watch_progress(progress, as_json=as_json)
             finally:
                 await replays.stop()
                 running.cancel()
                 await asyncio.wait([running])
-
-
-def _shown_progress(replays: ReplayService) -> JsonObject:
-    return ReplayProgressResponse.model_validate(replays.progress).model_dump(by_alias=True, mode="json")
