@@ -8,11 +8,27 @@ from typing import Annotated
 
 import typer
 
+from app.cli import sealing_commands
 from app.cli.cli_settings import describe_unknown_settings, load_settings
-from app.cli.commands import demo_command
-from app.cli.commands.core_commands import app
+from app.cli.commands import (
+    archive_commands,
+    audit_command,
+    bucket_commands,
+    connector_commands,
+    content_commands,
+    core_commands,
+    demo_command,
+    dlq_commands,
+    import_command,
+    key_commands,
+    mcp_command,
+    replay_command,
+    status_command,
+    usage_command,
+)
 from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog, say
 from app.cli.local_process import apply_process_tuning, exit_on_startup_error, run_event_loop
+from app.cli.service_command import app
 from pipeline.errors import OutageError, StageFaultError
 from pipeline.runtime import log_format
 from pipeline.settings import Settings
@@ -22,8 +38,11 @@ __all__ = ["app"]
 log = logging.getLogger(__name__)
 ROLES = ("api", "pipeline", "connectors")
 
-_OTHERS = tuple(app.registered_commands)
-app.registered_commands.clear()
+app.add_typer(key_commands.keys, name="keys")
+app.add_typer(sealing_commands.sealing, name="sealing")
+app.add_typer(bucket_commands.buckets, name="buckets")
+app.add_typer(dlq_commands.dlq, name="dlq")
+app.add_typer(connector_commands.connectors, name="connectors")
 
 
 @app.command(
@@ -68,9 +87,6 @@ def serve(
         raise _exit_for_stage_fault(errors) from errors
     finally:
         listener.close()
-
-
-app.command(epilog=demo_command.EXAMPLES)(demo_command.demo)
 
 
 @app.command(epilog=examples_epilog("recollect doctor", "recollect doctor --json"))
@@ -139,4 +155,11 @@ def _parse_roles(settings: Settings, only: str | None) -> frozenset[str]:
     return roles
 
 
-app.registered_commands.extend(_OTHERS)  # help begins with how a service is started
+_HELP_ORDER = (
+    *(serve, demo_command.demo, doctor, topics, core_commands.add, core_commands.search),
+    *(content_commands.get, content_commands.list_items, content_commands.profile, content_commands.namespaces),
+    *(content_commands.forget, content_commands.delete, content_commands.erase),
+    *(import_command.import_command, archive_commands.export, mcp_command.mcp),
+    *(status_command.status, usage_command.usage, audit_command.audit, replay_command.replay),
+)
+app.registered_commands.sort(key=lambda command: _HELP_ORDER.index(command.callback))

@@ -19,30 +19,29 @@ from rich.progress import Progress
 
 from app.cli.conventions import (
     ExitCode,
-    JsonOption,
     Terminal,
     confirm,
-    emit,
     error_exit,
-    examples_epilog,
     pluralize,
     say,
 )
-from app.cli.remote_service import Key, RemoteService, Url
+from app.cli.remote_service import RemoteService
+from app.cli.service_command import ServiceCall, app
 from pipeline.runtime.batches import batches_within
 from schemas.export_format import DIGEST_PATTERN, FORMAT_VERSION, Manifest
 from schemas.limits import NAMESPACE_PATTERN
 
-EXPORT_EXAMPLES = examples_epilog(
-    "recollect export alice bob backup", "recollect export --all backup.tar", "recollect export alice a.tar --json"
-)
 MANIFEST_FILE = "manifest.json"
 SETTINGS_FILE = "settings.jsonl"
 BATCH_LINES = 100
 BATCH_BYTES = 8 * 1024 * 1024
 
 
+@app.asks(
+    "recollect export alice bob backup", "recollect export --all backup.tar", "recollect export alice a.tar --json"
+)
 def export(
+    call: ServiceCall,
     chosen: Annotated[
         list[str],
         typer.Argument(metavar="namespaces target", help="Namespaces, then a folder, or a file ending in .tar."),
@@ -50,9 +49,6 @@ def export(
     *,
     everything: Annotated[bool, typer.Option("--all", help="Every namespace, the settings and keys.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Overwrite a .tar file without asking.")] = False,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Write namespaces, or the whole deployment, to a folder or a .tar file."""
     *names, target = chosen
@@ -60,28 +56,27 @@ def export(
         raise error_exit("Name namespaces, or give --all, and then the folder or file to write.", ExitCode.USAGE)
     if target.endswith(".tar") and Path(target).exists() and not yes:
         confirm(f"{target} is there already. Overwrite it?")
-    service = RemoteService.from_options(url, key)
+    service = call.service
     try:
         with _export_target(Path(target)) as folder:
             total = _export_namespaces(service, folder, None if everything else names)
     except OSError as error:
         raise error_exit(f"{target} can't be written: {error.strerror or error}. There is no new export.") from error
-    if as_json:
-        emit({"documents": total, "target": target}, as_json=True)
+    if call.as_json:
+        call.emit({"documents": total, "target": target})
     else:
         say(f"{pluralize(total, 'document')} written to {target}", err=True)
 
 
-def import_archive(source: Path, *, as_json: bool, url: str | None, key: str | None) -> None:
+def import_archive(call: ServiceCall, source: Path) -> None:
     """Import an export into this deployment; importing it again changes nothing."""
-    service = RemoteService.from_options(url, key)
     try:
-        counts = _import_content(service, source)
+        counts = _import_content(call.service, source)
     except OSError as error:
         where = "A .tar is unpacked beside it, which takes as much space again." if source.is_file() else ""
         raise error_exit(f"{error.filename or source}: {error.strerror or error}. {where}".rstrip()) from error
-    if as_json:
-        emit(counts, as_json=True)
+    if call.as_json:
+        call.emit(counts)
         return
     accepted = f"{counts['documents']} documents and {counts['memories']} memories accepted"
     say(f"{accepted}, {counts['unchanged']} documents were here already", err=True)

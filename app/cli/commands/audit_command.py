@@ -6,32 +6,32 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from app.cli.conventions import ExitCode, emit, error_exit, examples_epilog, say, to_json
-from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+from app.cli.conventions import ExitCode, emit, error_exit, say, to_json
+from app.cli.remote_service import JsonObject, RemoteService
+from app.cli.service_command import ServiceCall, app
 
-EXAMPLES = examples_epilog(
-    "recollect audit",
-    "recollect audit --limit 1000 --json > acts.jsonl",
-    "recollect audit --reads alice --log-reads",
-    "recollect audit --reads alice --json",
-)
 PAGE_SIZE = 1000
 IDS_SHOWN = 5
 
 
+@app.asks(
+    "recollect audit",
+    "recollect audit --limit 1000 --json > acts.jsonl",
+    "recollect audit --reads alice --log-reads",
+    "recollect audit --reads alice --json",
+    json_option=Annotated[bool, typer.Option("--json", help="Write JSON lines, oldest first.")],
+)
 def audit(
+    call: ServiceCall,
     *,
     limit: Annotated[int, typer.Option(min=1, help="The number of newest entries.")] = 50,
     reads: Annotated[str | None, typer.Option(help="Show the recorded reads of this namespace instead.")] = None,
     log_reads: Annotated[
         bool | None, typer.Option("--log-reads/--no-log-reads", help="With --reads: begin or end to record them.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON lines, oldest first.")] = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Show administrative acts: who, what, when, and from where."""
-    service = RemoteService.from_options(url, key)
+    service = call.service
     if reads is None and log_reads is not None:
         raise error_exit("--log-reads: name the namespace with --reads.", ExitCode.USAGE)
     if reads is not None and log_reads is not None:
@@ -40,7 +40,7 @@ def audit(
         return
     path = "/admin/audit" if reads is None else f"/ns/{reads}/explain/recall-log"
     entries = _fetch_entries(service, path, limit)
-    if as_json:
+    if call.as_json:
         for entry in reversed(entries):
             say(to_json(entry))
     elif reads is None:

@@ -9,22 +9,20 @@ from rich.markup import escape
 from rich.table import Table
 
 from app.cli.conventions import JsonOption, Terminal, emit, error_exit, examples_epilog
-from app.cli.remote_service import Key, RemoteService, Url
+from app.cli.service_command import CommandGroup, ServiceCall
 
-connectors = typer.Typer(no_args_is_help=True, help="Sources that namespaces are synchronized with.")
+connectors = CommandGroup(no_args_is_help=True, help="Sources that namespaces are synchronized with.")
 
 _MIN_TABLE_WIDTH = 160
 Connector = Annotated[str, typer.Argument(help="The id of a connector.")]
 
 
-@connectors.command(
-    name="list", epilog=examples_epilog("recollect connectors list", "recollect connectors list --json")
-)
-def list_connectors(*, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+@connectors.asks("recollect connectors list", "recollect connectors list --json", name="list")
+def list_connectors(call: ServiceCall) -> None:
     """List connectors with the state of their newest run."""
-    found = RemoteService.from_options(url, key).request("GET", "/admin/connectors")["connectors"]
-    if as_json or not found:
-        emit(found, as_json=as_json, empty="connectors")
+    found = call.request("GET", "/admin/connectors")["connectors"]
+    if call.as_json or not found:
+        call.emit(found, empty="connectors")
         return
     names = ("Id", "Provider", "Namespace", "Account", "Documents", "Run", "Processed", "Failed", "Error")
     table = Table(*names, box=None, pad_edge=False)
@@ -37,93 +35,68 @@ def list_connectors(*, as_json: JsonOption = False, url: Url = None, key: Key = 
     Terminal(width=max(Terminal().width, _MIN_TABLE_WIDTH)).print(table)
 
 
-@connectors.command(
-    epilog=examples_epilog("recollect connectors sync con_81ab", "recollect connectors sync con_81ab --full")
-)
+@connectors.asks("recollect connectors sync con_81ab", "recollect connectors sync con_81ab --full")
 def sync(
+    call: ServiceCall,
     connector: Connector,
     *,
     full: Annotated[bool, typer.Option(help="List every item, also those already synchronized.")] = False,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Start a run of a connector now."""
-    answer = RemoteService.from_options(url, key).request(
-        "POST", f"/admin/connectors/{connector}/sync", json={"full": full}
-    )
-    emit(answer, answer["run"]["id"], as_json=as_json)
+    answer = call.request("POST", f"/admin/connectors/{connector}/sync", json={"full": full})
+    call.emit(answer, answer["run"]["id"])
 
 
-@connectors.command(
-    epilog=examples_epilog("recollect connectors schedule con_81ab 1.5", "recollect connectors schedule con_81ab")
-)
+@connectors.asks("recollect connectors schedule con_81ab 1.5", "recollect connectors schedule con_81ab")
 def schedule(
+    call: ServiceCall,
     connector: Connector,
     hours: Annotated[float | None, typer.Argument(help="Hours between runs; default: the service's setting.")] = None,
-    *,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Set how often a connector runs on its own."""
     path = f"/admin/connectors/{connector}/schedule"
     body = {} if hours is None else {"syncIntervalHours": hours}
-    emit(RemoteService.from_options(url, key).request("PUT", path, json=body), as_json=as_json)
+    call.emit(call.request("PUT", path, json=body))
 
 
-@connectors.command(
-    epilog=examples_epilog("recollect connectors options con_81ab --path 'src/**/*.py' --path '!**/generated/**'")
-)
+@connectors.asks("recollect connectors options con_81ab --path 'src/**/*.py' --path '!**/generated/**'")
 def options(
+    call: ServiceCall,
     connector: Connector,
     *,
     path: Annotated[list[str] | None, typer.Option(help="Files to read beside documentation; !: to leave out.")] = None,
     branch: Annotated[str | None, typer.Option(help="Branch to read instead of the default branch.")] = None,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Set which files a GitHub connector reads, and of which branch; without options, documentation only."""
     body = {"branch": branch, "paths": path}
-    answer = RemoteService.from_options(url, key).request("PUT", f"/admin/connectors/{connector}/options", json=body)
-    emit(answer, "The options are set, and a run has begun.", as_json=as_json)
+    answer = call.request("PUT", f"/admin/connectors/{connector}/options", json=body)
+    call.emit(answer, "The options are set, and a run has begun.")
 
 
-@connectors.command(epilog=examples_epilog("recollect connectors check con_81ab", "recollect connectors check"))
+@connectors.asks("recollect connectors check con_81ab", "recollect connectors check")
 def check(
+    call: ServiceCall,
     connector: Annotated[str | None, typer.Argument(help="The id of a connector; default: all.")] = None,
-    *,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Ask providers whether the credentials of connectors work."""
-    service = RemoteService.from_options(url, key)
-    listed = [] if connector else service.request("GET", "/admin/connectors")["connectors"]
+    listed = [] if connector else call.request("GET", "/admin/connectors")["connectors"]
     ids = [connector] if connector else [each["id"] for each in listed if each["status"] != "removed"]
-    answers = {id_: service.request("POST", f"/admin/connectors/{id_}/check") for id_ in ids}
+    answers = {id_: call.request("POST", f"/admin/connectors/{id_}/check") for id_ in ids}
     lines = (f"{id_} {'works' if answer['ok'] else answer['message']}" for id_, answer in answers.items())
-    emit(answers, *lines, as_json=as_json, empty="connectors")
+    call.emit(answers, *lines, empty="connectors")
     if failing := [id_ for id_, answer in answers.items() if not answer["ok"]]:
         raise error_exit(f"{len(failing)} of {len(ids)} connectors do not work: {', '.join(failing)}.")
 
 
-@connectors.command(
-    epilog=examples_epilog(
-        "recollect connectors reconnect con_81ab", "recollect connectors reconnect con_81ab --api-key grn_new"
-    )
-)
+@connectors.asks("recollect connectors reconnect con_81ab", "recollect connectors reconnect con_81ab --api-key grn_new")
 def reconnect(
+    call: ServiceCall,
     connector: Connector,
     *,
     api_key: Annotated[str | None, typer.Option(help="New API key (Granola).")] = None,
     access_key_id: Annotated[str | None, typer.Option(help="New access key id (S3).")] = None,
     secret_access_key: Annotated[str | None, typer.Option(help="New secret access key (S3).")] = None,
     session_token: Annotated[str | None, typer.Option(help="Token of temporary keys (S3).")] = None,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Give a connector new credentials, or print the link at which a user authorizes it anew."""
     given = {
@@ -133,24 +106,24 @@ def reconnect(
         "sessionToken": session_token,
     }
     body = {name: value for name, value in given.items() if value is not None}
-    answer = RemoteService.from_options(url, key).request("POST", f"/admin/connectors/{connector}/reconnect", json=body)
-    emit(answer, answer["authorizationUrl"] or "The new credentials work, and a run has begun.", as_json=as_json)
+    answer = call.request("POST", f"/admin/connectors/{connector}/reconnect", json=body)
+    call.emit(answer, answer["authorizationUrl"] or "The new credentials work, and a run has begun.")
 
 
-@connectors.command(epilog=examples_epilog("recollect connectors handshakes"))
-def handshakes(*, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+@connectors.asks("recollect connectors handshakes")
+def handshakes(call: ServiceCall) -> None:
     """Show the verification tokens that providers sent to /webhooks, for their settings pages."""
-    answer = RemoteService.from_options(url, key).request("GET", "/admin/connectors")
+    answer = call.request("GET", "/admin/connectors")
     tokens = answer["verificationTokens"]
     lines = (f"{provider} {token}" for provider, token in tokens.items())
-    emit(tokens, *lines, as_json=as_json, empty="verification tokens")
+    call.emit(tokens, *lines, empty="verification tokens")
 
 
-@connectors.command(name="rotate-credentials", epilog=examples_epilog("recollect connectors rotate-credentials"))
-def rotate_credentials(*, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+@connectors.asks("recollect connectors rotate-credentials", name="rotate-credentials")
+def rotate_credentials(call: ServiceCall) -> None:
     """Encrypt credentials and secrets of standing questions with the newest RECOLLECT_SECRET_KEY; older keys can go."""
-    answer = RemoteService.from_options(url, key).request("POST", "/admin/connectors/rotate-credentials")
-    emit(answer, f"{answer['rotated']} credentials were encrypted again.", as_json=as_json)
+    answer = call.request("POST", "/admin/connectors/rotate-credentials")
+    call.emit(answer, f"{answer['rotated']} credentials were encrypted again.")
     if answer["unreadable"]:
         raise error_exit(
             f"No key decrypts the credentials of {', '.join(answer['unreadable'])}: add the key that"

@@ -6,26 +6,9 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
-from app.cli.conventions import ExitCode, JsonOption, confirm, emit, error_exit, examples_epilog, pluralize, say
-from app.cli.remote_service import PAGE_SIZE, JsonObject, Key, RemoteService, Url
-
-GET_EXAMPLES = examples_epilog("recollect get alice diary", "recollect get alice diary --json")
-LIST_EXAMPLES = examples_epilog("recollect list alice", "recollect list alice documents --limit 5 --json")
-FORGET_EXAMPLES = examples_epilog(
-    "recollect forget alice 13301e70430c425dc27f57fab44f50c3",
-    "recollect forget alice --about 'her old address'",
-    "recollect forget alice --about 'her old address' --redact --dry-run",
-    "recollect forget alice --about 'her old address' --redact --yes",
-)
-DELETE_EXAMPLES = examples_epilog("recollect delete alice diary notes", "recollect delete alice --everything --yes")
-ERASE_EXAMPLES = examples_epilog(
-    "recollect erase alice diary --dry-run",
-    "recollect erase alice diary",
-    "recollect erase alice --everything --yes",
-    "recollect erase --yes --json",
-)
-NAMESPACES_EXAMPLES = examples_epilog("recollect namespaces", "recollect namespaces --match team --json")
-PROFILE_EXAMPLES = examples_epilog("recollect profile alice", "recollect profile alice --json")
+from app.cli.conventions import ExitCode, confirm, error_exit, pluralize, say
+from app.cli.remote_service import PAGE_SIZE, JsonObject, RemoteService
+from app.cli.service_command import ServiceCall, app
 
 ERASE_PATH = "/admin/erasures"
 ERASE_TIMEOUT_SECONDS = 3600.0
@@ -35,37 +18,34 @@ Namespace = Annotated[str, typer.Argument(help="The namespace.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
+@app.asks("recollect get alice diary", "recollect get alice diary --json")
 def get(
+    call: ServiceCall,
     namespace: Namespace,
     id: Annotated[str, typer.Argument(help="The id of a document or a memory.")],  # noqa: A002 - the argument's name
-    *,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Show a document with its text and memories, or a memory."""
-    service = RemoteService.from_options(url, key)
+    service = call.service
     document = service.find(f"/ns/{namespace}/document/{id}", params={"include": "memories"})
     if document is not None:
-        emit(document, *_describe_document(document), as_json=as_json)
+        call.emit(document, *_describe_document(document))
         return
     memory = service.find(f"/ns/{namespace}/memories/{id}", params={"include": "related"})
     if memory is None:
         raise error_exit(f"{namespace} has neither a document nor a memory {id!r}.", ExitCode.NOT_FOUND)
-    emit(memory, *_describe_memory(memory), as_json=as_json)
+    call.emit(memory, *_describe_memory(memory))
 
 
+@app.asks("recollect list alice", "recollect list alice documents --limit 5 --json", name="list")
 def list_items(
+    call: ServiceCall,
     namespace: Namespace,
     kind: Annotated[Literal["memories", "documents"], typer.Argument(help="memories or documents.")] = "memories",
     *,
     limit: Annotated[int, typer.Option(min=1, max=PAGE_SIZE, help="Maximum number of rows, the newest first.")] = 20,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """List the memories, or the documents, of a namespace."""
-    service = RemoteService.from_options(url, key)
+    service = call.service
     page = service.request("POST", f"/ns/{namespace}/list/{kind}", params={"limit": limit, "order": "desc"}, json={})
     items, total = page[kind], page["pagination"]["totalItems"]
     columns = ("memory",) if kind == "memories" else ("status", "title")
@@ -74,12 +54,19 @@ def list_items(
         cells = (item["memory"],) if kind == "memories" else (item["system"]["status"], item["title"] or "")
         table.add_row(escape(item["id"]), *map(escape, cells))
     rest = f"{total - len(items):,} older ones are not shown: --limit" if total > len(items) else f"{total:,} in all"
-    emit(items, table, rest, as_json=as_json, empty=f"{kind} in {namespace}")
-    if not items and not as_json:
+    call.emit(items, table, rest, empty=f"{kind} in {namespace}")
+    if not items and not call.as_json:
         _explain_emptiness(service, namespace)
 
 
+@app.asks(
+    "recollect forget alice 13301e70430c425dc27f57fab44f50c3",
+    "recollect forget alice --about 'her old address'",
+    "recollect forget alice --about 'her old address' --redact --dry-run",
+    "recollect forget alice --about 'her old address' --redact --yes",
+)
 def forget(
+    call: ServiceCall,
     namespace: Namespace,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of memories.")] = None,
     *,
@@ -87,67 +74,66 @@ def forget(
     redact: Annotated[bool, typer.Option("--redact", help="Take the sentences out of their documents too.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
     yes: Yes = False,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Forget memories by id or by subject; their documents stay as they are unless --redact is given."""
     if bool(ids) == (about is not None):
         raise error_exit("Give the ids of memories, or --about.", ExitCode.USAGE)
-    service = RemoteService.from_options(url, key)
+    service = call.service
     matches = [] if about is None else _find_about(service, namespace, about)
     chosen = ids if about is None else [match["id"] for match in matches]
     if redact and chosen:
-        _redact(service, namespace, chosen, dry_run=dry_run, yes=yes, as_json=as_json)
+        _redact(call, namespace, chosen, dry_run=dry_run, yes=yes)
         return
     if dry_run:
         if about is None:
             raise error_exit("--dry-run shows what --about or --redact means.", ExitCode.USAGE)
         texts = [f"  {match['memory']}" for match in matches]
-        emit(matches, *texts, as_json=as_json, empty=f"memories about {about!r} in {namespace}")
+        call.emit(matches, *texts, empty=f"memories about {about!r} in {namespace}")
         return
     if about is None:
         answer = service.request("DELETE", f"/ns/{namespace}/memories", json={"ids": ids})
     else:
         answer = _forget_found(service, namespace, matches, yes=yes)
-    _report(answer, pluralize(answer["count"], "memory", "memories") + " forgotten", as_json=as_json)
+    _report(call, answer, pluralize(answer["count"], "memory", "memories") + " forgotten")
 
 
+@app.asks("recollect delete alice diary notes", "recollect delete alice --everything --yes")
 def delete(
+    call: ServiceCall,
     namespace: Namespace,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
     *,
     everything: Annotated[bool, typer.Option("--everything", help="Delete the namespace with all it holds.")] = False,
     yes: Yes = False,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Delete documents with their memories, or a whole namespace."""
     if bool(ids) == everything:
         raise error_exit("Give the ids of documents, or --everything.", ExitCode.USAGE)
-    service = RemoteService.from_options(url, key)
     if not everything:
-        answer = service.request("DELETE", f"/ns/{namespace}/document", json={"ids": ids})
-        _report(answer, pluralize(answer["count"], "document") + " deleted", as_json=as_json)
+        answer = call.request("DELETE", f"/ns/{namespace}/document", json={"ids": ids})
+        _report(call, answer, pluralize(answer["count"], "document") + " deleted")
         return
     if not yes:
         confirm(f"Delete {namespace} with all documents and memories?")
-    answer = service.request("DELETE", f"/ns/{namespace}")
+    answer = call.request("DELETE", f"/ns/{namespace}")
     counts = f"{answer['deletedDocumentsCount']} documents, {answer['deletedMemoriesCount']} memories"
-    emit(answer, f"{namespace} deleted: {counts}", as_json=as_json)
+    call.emit(answer, f"{namespace} deleted: {counts}")
 
 
+@app.asks(
+    "recollect erase alice diary --dry-run",
+    "recollect erase alice diary",
+    "recollect erase alice --everything --yes",
+    "recollect erase --yes --json",
+)
 def erase(
+    call: ServiceCall,
     namespace: Annotated[str | None, typer.Argument(help="The namespace.")] = None,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
     *,
     everything: Annotated[bool, typer.Option("--everything", help="Delete the namespace with all it holds.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
     yes: Yes = False,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Delete documents or a namespace, and erase what was ever deleted from log, files and tables.
 
@@ -158,30 +144,28 @@ def erase(
     body: JsonObject = {} if namespace is None else {"namespace": namespace}
     if ids:
         body["documents"] = ids
-    service = RemoteService.from_options(url, key)
     if dry_run or not yes:
-        plan = service.request("POST", ERASE_PATH, json={**body, "dryRun": True}, timeout=ERASE_TIMEOUT_SECONDS)
+        plan = call.request("POST", ERASE_PATH, json={**body, "dryRun": True}, timeout=ERASE_TIMEOUT_SECONDS)
         if dry_run:
             named = [
                 f"  {'follows from these: ' * memory['isDerived']}{memory['memory']}"
                 for memory in plan["goingMemories"]
             ]
-            emit(plan, f"Would go: {_describe_erasure(plan)}.", *map(escape, named), as_json=as_json)
+            call.emit(plan, f"Would go: {_describe_erasure(plan)}.", *map(escape, named))
             return
         confirm(f"Erase for ever: {_describe_erasure(plan)}?")
-    report = service.request("POST", ERASE_PATH, json=body, timeout=ERASE_TIMEOUT_SECONDS)
-    emit(report, *_describe_erasure_report(report), as_json=as_json)
+    report = call.request("POST", ERASE_PATH, json=body, timeout=ERASE_TIMEOUT_SECONDS)
+    call.emit(report, *_describe_erasure_report(report))
 
 
+@app.asks("recollect namespaces", "recollect namespaces --match team --json")
 def namespaces(
+    call: ServiceCall,
     *,
     match: Annotated[str | None, typer.Option(help="Only names that contain this.")] = None,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """List the namespaces that the key opens."""
-    service = RemoteService.from_options(url, key)
+    service = call.service
     query = {} if match is None else {"q": match}
     rows = list(service.iterate_items("GET", "/namespaces", "namespaces", query))
     names = _whole_column("namespace", [row["namespace"] for row in rows])
@@ -189,12 +173,13 @@ def namespaces(
     for row in rows:
         counts = f"{row['documentCount']:,}", f"{row['memoryCount']:,}"
         table.add_row(escape(row["namespace"]), *counts, escape(row["description"] or ""))
-    emit(rows, table, as_json=as_json, empty="namespaces")
+    call.emit(rows, table, empty="namespaces")
 
 
-def profile(namespace: Namespace, *, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+@app.asks("recollect profile alice", "recollect profile alice --json")
+def profile(call: ServiceCall, namespace: Namespace) -> None:
     """Show what is known of the person or thing of a namespace."""
-    service = RemoteService.from_options(url, key)
+    service = call.service
     answer = service.request("POST", f"/ns/{namespace}/profile", json={})["profile"]
     sections = {"lasting": answer["static"], "recent": answer["dynamic"], **answer["buckets"]}
     lines = [
@@ -203,10 +188,10 @@ def profile(namespace: Namespace, *, as_json: JsonOption = False, url: Url = Non
         if memories
         for line in (f"{title}:", *(f"  {memory['memory']}" for memory in memories))
     ]
-    if as_json or lines:
-        emit(answer, *lines, as_json=as_json)
+    if call.as_json or lines:
+        call.emit(answer, *lines)
     else:
-        emit({}, as_json=False, empty=f"memories of {namespace}")
+        call.emit({}, empty=f"memories of {namespace}")
         _explain_emptiness(service, namespace)
 
 
@@ -245,21 +230,21 @@ def _forget_found(service: RemoteService, namespace: str, matches: list[JsonObje
     return service.request("DELETE", f"/ns/{namespace}/memories", json={"ids": ids})
 
 
-def _redact(service: RemoteService, namespace: str, ids: list[str], *, dry_run: bool, yes: bool, as_json: bool) -> None:
+def _redact(call: ServiceCall, namespace: str, ids: list[str], *, dry_run: bool, yes: bool) -> None:
     """Forget memories and take their sentences out of the documents, after showing them and asking unless `yes`."""
     path = f"/ns/{namespace}/explain/redactions"
-    plan = service.request("POST", path, json={"ids": ids, "dryRun": True})
+    plan = call.request("POST", path, json={"ids": ids, "dryRun": True})
     lines = _describe_redaction(plan)
     if dry_run:
-        emit(plan, *lines, as_json=as_json)
+        call.emit(plan, *lines)
         return
     if not yes:
         for line in lines:
             say(line, err=True)
         confirm("Forget these memories and take these sentences out of the documents?")
-    answer = service.request("POST", path, json={"ids": ids})
+    answer = call.request("POST", path, json={"ids": ids})
     counts = pluralize(answer["count"], "memory", "memories"), pluralize(len(answer["documents"]), "document")
-    _report(answer, f"{counts[0]} forgotten, with their sentences in {counts[1]}", as_json=as_json)
+    _report(call, answer, f"{counts[0]} forgotten, with their sentences in {counts[1]}")
 
 
 def _describe_redaction(plan: JsonObject) -> list[str]:
@@ -270,9 +255,9 @@ def _describe_redaction(plan: JsonObject) -> list[str]:
     return [*lines, *(f"{error['id']}: {error['error']}" for error in plan["errors"])]
 
 
-def _report(answer: JsonObject, summary: str, *, as_json: bool) -> None:
+def _report(call: ServiceCall, answer: JsonObject, summary: str) -> None:
     """Print what a removal did; exits with NOT_FOUND if some ids were unknown."""
-    emit(answer, summary, as_json=as_json)
+    call.emit(answer, summary)
     for error in answer["errors"]:
         say(f"{error['id']}: {error['error']}", err=True)
     if answer["errors"]:

@@ -1,4 +1,4 @@
-"""The command line's application with `add`, `search` and the commands of the other modules."""
+"""`recollect --version`, `recollect add` and `recollect search`."""
 
 import json
 import sys
@@ -10,32 +10,11 @@ from typing import Annotated, Literal
 import typer
 from rich.markup import escape
 
-from app.cli import sealing_commands
-from app.cli.commands import (
-    archive_commands,
-    audit_command,
-    bucket_commands,
-    connector_commands,
-    content_commands,
-    dlq_commands,
-    import_command,
-    key_commands,
-    mcp_command,
-    replay_command,
-    status_command,
-    usage_command,
-)
 from app.cli.commands.content_commands import Namespace
-from app.cli.conventions import ExitCode, JsonOption, Terminal, emit, error_exit, examples_epilog, pluralize, say
-from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+from app.cli.conventions import ExitCode, Terminal, error_exit, pluralize, say
+from app.cli.remote_service import JsonObject, RemoteService
+from app.cli.service_command import ServiceCall, app
 from pipeline.text.page_breaks import page_phrase
-
-app = typer.Typer(no_args_is_help=True)
-app.add_typer(key_commands.keys, name="keys")
-app.add_typer(sealing_commands.sealing, name="sealing")
-app.add_typer(bucket_commands.buckets, name="buckets")
-app.add_typer(dlq_commands.dlq, name="dlq")
-app.add_typer(connector_commands.connectors, name="connectors")
 
 
 def _print_version(requested: bool) -> None:
@@ -57,14 +36,13 @@ def recollect(
 WAIT_TIMEOUT_SECONDS = 300.0
 
 
-@app.command(
-    epilog=examples_epilog(
-        "recollect add alice 'I live in Lisbon and I play the cello.' --wait",
-        'recollect add alice --file notes.pdf --metadata \'{"kind": "note"}\'',
-        "cat diary.txt | recollect add alice - --id diary --json",
-    )
+@app.asks(
+    "recollect add alice 'I live in Lisbon and I play the cello.' --wait",
+    'recollect add alice --file notes.pdf --metadata \'{"kind": "note"}\'',
+    "cat diary.txt | recollect add alice - --id diary --json",
 )
 def add(
+    call: ServiceCall,
     namespace: Namespace,
     text: Annotated[str | None, typer.Argument(help="Text or a URL; - reads standard input.")] = None,
     *,
@@ -75,12 +53,9 @@ def add(
     metadata: Annotated[str | None, typer.Option(help="A JSON object.")] = None,
     date: Annotated[str | None, typer.Option(help="The day that a text is of, such as 2025-03-12; not today.")] = None,
     wait: Annotated[bool, typer.Option(help="Return once it can be searched.")] = False,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Remember a text, a web page or a file."""
-    service = RemoteService.from_options(url, key)
+    service = call.service
     if (file is None) == (text is None):
         raise error_exit("Give a text, or --file.", ExitCode.USAGE)
     if file is not None:
@@ -96,7 +71,7 @@ def add(
     if wait:
         with Terminal(stderr=True).status(f"Waiting until {answer['id']} can be searched…"):
             answer["status"] = _wait_until_done(service, namespace, answer["id"])
-    emit(answer, answer["id"], as_json=as_json)
+    call.emit(answer, answer["id"])
 
 
 def _refuse_name_of_file(text: str) -> None:
@@ -148,16 +123,15 @@ def _wait_until_done(service: RemoteService, namespace: str, document: str) -> s
     raise error_exit(f"{document} is still {status} after {WAIT_TIMEOUT_SECONDS:.0f} seconds.")
 
 
-@app.command(
-    epilog=examples_epilog(
-        "recollect search alice 'Where does she live?'",
-        "recollect search alice cello --mode memories --limit 3 --threshold 0",
-        """recollect search alice tea --json --filter '{"field": "n", "operator": "gte", "value": 2}'""",
-        "recollect search alice 'Where does she live?' --why",
-        "recollect search alice 'Where does she live?' --as-of 2026-03-01T12:00:00Z",
-    )
+@app.asks(
+    "recollect search alice 'Where does she live?'",
+    "recollect search alice cello --mode memories --limit 3 --threshold 0",
+    """recollect search alice tea --json --filter '{"field": "n", "operator": "gte", "value": 2}'""",
+    "recollect search alice 'Where does she live?' --why",
+    "recollect search alice 'Where does she live?' --as-of 2026-03-01T12:00:00Z",
 )
 def search(
+    call: ServiceCall,
     namespace: Namespace,
     query: Annotated[str, typer.Argument(help="A question, or words.")],
     *,
@@ -171,9 +145,6 @@ def search(
     as_of: Annotated[
         str | None, typer.Option(help="Search the contents of this time (ISO 8601 with a time zone).")
     ] = None,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Search a namespace, also at a past time, and explain results."""
     body: JsonObject = {"query": query, "searchMode": mode, "limit": limit, "threshold": threshold}
@@ -183,9 +154,9 @@ def search(
     if as_of is not None:
         body["asOf"] = as_of
     path = "explain/search" if why or as_of is not None else "search"
-    answer = RemoteService.from_options(url, key).request("POST", f"/ns/{namespace}/{path}", json=body)
-    if as_json:
-        emit(answer, as_json=True)
+    answer = call.request("POST", f"/ns/{namespace}/{path}", json=body)
+    if call.as_json:
+        call.emit(answer)
         return
     console = Terminal()
     for result in answer["results"]:
@@ -209,20 +180,3 @@ def result_source(result: JsonObject) -> str:
     shown = title if title and not result_text(result).startswith(title.removesuffix("…")) else document.get("id")
     page = page_phrase(document.get("type") or "", result.get("metadata", {}))
     return ", ".join(str(part) for part in (shown, page) if part)
-
-
-# Help lists them in this order.
-app.command(epilog=content_commands.GET_EXAMPLES)(content_commands.get)
-app.command(name="list", epilog=content_commands.LIST_EXAMPLES)(content_commands.list_items)
-app.command(epilog=content_commands.PROFILE_EXAMPLES)(content_commands.profile)
-app.command(epilog=content_commands.NAMESPACES_EXAMPLES)(content_commands.namespaces)
-app.command(epilog=content_commands.FORGET_EXAMPLES)(content_commands.forget)
-app.command(epilog=content_commands.DELETE_EXAMPLES)(content_commands.delete)
-app.command(epilog=content_commands.ERASE_EXAMPLES)(content_commands.erase)
-app.command(name="import", epilog=import_command.EXAMPLES)(import_command.import_command)
-app.command(name="export", epilog=archive_commands.EXPORT_EXAMPLES)(archive_commands.export)
-app.command(epilog=mcp_command.EXAMPLES)(mcp_command.mcp)
-app.command(epilog=status_command.EXAMPLES)(status_command.status)
-app.command(epilog=usage_command.EXAMPLES)(usage_command.usage)
-app.command(epilog=audit_command.EXAMPLES)(audit_command.audit)
-app.command(epilog=replay_command.EXAMPLES)(replay_command.replay)

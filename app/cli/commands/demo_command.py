@@ -15,9 +15,9 @@ from rich.markup import escape
 from app.cli import remote_service
 from app.cli.cli_settings import load_settings
 from app.cli.conventions import Terminal, error_exit, examples_epilog
+from app.cli.service_command import app
 from app.data_directories import read_address
 
-EXAMPLES = examples_epilog("recollect demo")
 NAMESPACE = "demo"
 MESSAGES = (
     (
@@ -35,6 +35,7 @@ START_TIMEOUT_SECONDS = 240.0
 MEMORY_TIMEOUT_SECONDS = 60.0
 
 
+@app.command(epilog=examples_epilog("recollect demo"))
 def demo(*, url: remote_service.Url = None, key: remote_service.Key = None) -> None:
     """Add messages of a person who moves and changes jobs to the running service, and ask what holds now."""
     settings = load_settings()

@@ -5,11 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog, pluralize
-from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+from app.cli.conventions import ExitCode, error_exit, pluralize
+from app.cli.remote_service import JsonObject, RemoteService
+from app.cli.service_command import CommandGroup, ServiceCall
 from schemas.topics import ALL_TOPICS
 
-dlq = typer.Typer(no_args_is_help=True, help="Dead letters: records that no stage could handle.")
+dlq = CommandGroup(no_args_is_help=True, help="Dead letters: records that no stage could handle.")
 
 MAX_LETTERS_PER_REQUEST = 1000
 TOPIC_NAMES = frozenset(topic.name for topic in ALL_TOPICS)
@@ -20,37 +21,30 @@ TopicsOrIds = Annotated[
 ]
 
 
-@dlq.command(
-    name="list", epilog=examples_epilog("recollect dlq list", "recollect dlq list documents.submitted.v1 --json")
-)
+@dlq.asks("recollect dlq list", "recollect dlq list documents.submitted.v1 --json", name="list")
 def list_dead_letters(
+    call: ServiceCall,
     topic: Annotated[str | None, typer.Argument(help="A topic; default: all.")] = None,
     *,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of records.")] = 100,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """List dead letters with the stage that failed and its error."""
     if topic is not None and topic not in TOPIC_NAMES:
         raise error_exit(f"There is no topic {topic}: docs/guides/kafka.md lists them.", ExitCode.NOT_FOUND)
     query: dict[str, Any] = {"limit": limit} | ({} if topic is None else {"topic": topic})
-    letters = RemoteService.from_options(url, key).request("GET", "/admin/dlq", params=query)["deadLetters"]
+    letters = call.request("GET", "/admin/dlq", params=query)["deadLetters"]
     columns = ("deadLetteredAt", "id", "stage", "key")
     lines = ("  ".join(letter[name] for name in columns) + f"\n    {letter['error']}" for letter in letters)
-    emit(letters, *lines, as_json=as_json, empty="dead letters")
+    call.emit(letters, *lines, empty="dead letters")
 
 
-@dlq.command(epilog=examples_epilog("recollect dlq show documents.submitted.v1.dlq/0/12"))
+@dlq.asks("recollect dlq show documents.submitted.v1.dlq/0/12")
 def show(
+    call: ServiceCall,
     letter: Annotated[str, typer.Argument(metavar="id", help="The id, as `dlq list` shows it.")],
-    *,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Show one dead letter: its error, origin, headers and payload."""
-    found = RemoteService.from_options(url, key).request("GET", "/admin/dlq/record", params={"id": letter})
+    found = call.request("GET", "/admin/dlq/record", params={"id": letter})
     names = ("id", "deadLetteredAt", "stage", "errorType", "error", "attempts", "key")
     rows = [
         *((name, found[name]) for name in names),
@@ -59,38 +53,34 @@ def show(
         ("payload", f"{found['size']} bytes, {found['encoding']}"),
     ]
     lines = (f"{name:<10} {value}" for name, value in rows)
-    emit(found, *lines, _format_payload(found), as_json=as_json)
+    call.emit(found, *lines, _format_payload(found))
 
 
-@dlq.command(
-    epilog=examples_epilog(
-        "recollect dlq redrive",
-        "recollect dlq redrive documents.submitted.v1",
-        "recollect dlq redrive documents.submitted.v1.dlq/0/12 --json",
-    )
+@dlq.asks(
+    "recollect dlq redrive",
+    "recollect dlq redrive documents.submitted.v1",
+    "recollect dlq redrive documents.submitted.v1.dlq/0/12 --json",
 )
-def redrive(chosen: TopicsOrIds = None, *, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+def redrive(call: ServiceCall, chosen: TopicsOrIds = None) -> None:
     """Publish dead letters to their topics again, once the cause is fixed. Default: all."""
-    service = RemoteService.from_options(url, key)
+    service = call.service
     count = _sum_counts(service, "POST", "/admin/dlq/redrive", "redriven", chosen)
-    emit({"redriven": count}, f"{pluralize(count, 'record')} redriven", as_json=as_json)
+    call.emit({"redriven": count}, f"{pluralize(count, 'record')} redriven")
 
 
-@dlq.command(epilog=examples_epilog("recollect dlq drop documents.submitted.v1.dlq/0/12 --yes"))
+@dlq.asks("recollect dlq drop documents.submitted.v1.dlq/0/12 --yes")
 def drop(
+    call: ServiceCall,
     chosen: Annotated[list[str], typer.Argument(metavar="topic|id", help="Topics or ids, as `dlq list` shows them.")],
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Delete dead letters for good, unhandled."""
-    service = RemoteService.from_options(url, key)
+    service = call.service
     if not yes and not typer.confirm(f"Drop the dead letters of {', '.join(chosen)} for good?", err=True):
         raise error_exit("Nothing was dropped.")
     count = _sum_counts(service, "DELETE", "/admin/dlq", "dropped", chosen)
-    emit({"dropped": count}, f"{pluralize(count, 'record')} dropped", as_json=as_json)
+    call.emit({"dropped": count}, f"{pluralize(count, 'record')} dropped")
 
 
 def _sum_counts(service: RemoteService, method: str, path: str, count: str, chosen: list[str] | None) -> int:

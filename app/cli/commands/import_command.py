@@ -11,26 +11,29 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from app.cli.cli_settings import load_settings
 from app.cli.commands.archive_commands import import_archive
-from app.cli.conventions import ExitCode, JsonOption, Terminal, emit, error_exit, examples_epilog, say
+from app.cli.conventions import ExitCode, Terminal, error_exit, say
 from app.cli.importing.document_upload import DocumentUpload
 from app.cli.importing.import_report import ImportReport, LeftOutLog, LeftOutLogError
 from app.cli.importing.sent_items import FILE_NAME, SentItems
 from app.cli.importing.supermemory_server import read_supermemory_server
-from app.cli.remote_service import Key, RemoteService, Url
+from app.cli.remote_service import RemoteService
+from app.cli.service_command import ServiceCall, app
 from app.importers.imported_item import ImportedItem, LeftOut, Read, SourceError, to_namespace
 from app.importers.reader_registry import NAMING_OWNERS, READERS
 
-EXAMPLES = examples_epilog(
-    "recollect import backup.tar",
-    "recollect import --from chatgpt export.zip --namespace me",
-    "recollect import --from mem0 memories.json --json",
-    "recollect import --from supermemory https://api.supermemory.ai --source-key sm_...",
-)
 _ITEMS_PER_LINE = 50
 NO_OWNER = "it names no user, group or tag: give --namespace"
 
 
+@app.asks(
+    "recollect import backup.tar",
+    "recollect import --from chatgpt export.zip --namespace me",
+    "recollect import --from mem0 memories.json --json",
+    "recollect import --from supermemory https://api.supermemory.ai --source-key sm_...",
+    name="import",
+)
 def import_command(
+    call: ServiceCall,
     source: Annotated[str, typer.Argument(help="A file, folder or archive; with --from supermemory also an address.")],
     *,
     source_format: Annotated[
@@ -48,9 +51,6 @@ def import_command(
     source_key: Annotated[
         str | None, typer.Option(envvar="RECOLLECT_SOURCE_KEY", help="The key of the server that is read.")
     ] = None,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Import an export of recollect, or bring memories, chats, notes and mails from elsewhere.
 
@@ -59,15 +59,15 @@ def import_command(
     if source_format is None:
         if not Path(source).exists():
             raise error_exit(f"SOURCE: there is no {source}.", ExitCode.USAGE)
-        import_archive(Path(source), as_json=as_json, url=url, key=key)
+        import_archive(call, Path(source))
         return
     items = _read_source(source_format, source, source_key, namespace)
-    service = RemoteService.from_options(url, key)
+    service = call.service
     with _opened(left_out) as log:
         report = ImportReport(log)
         problem = _import_items(service, items, namespace, report, again=again)
-    if as_json:
-        emit(report.to_json(), as_json=True)
+    if call.as_json:
+        call.emit(report.to_json())
     else:
         report.print()
     if problem is not None:

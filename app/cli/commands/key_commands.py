@@ -6,11 +6,11 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from app.cli.conventions import JsonOption, emit, examples_epilog
-from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+from app.cli.remote_service import JsonObject
+from app.cli.service_command import CommandGroup, ServiceCall
 from schemas.http.extensions.api_key_bodies import ROLE_SCOPES
 
-keys = typer.Typer(no_args_is_help=True, help="API keys.")
+keys = CommandGroup(no_args_is_help=True, help="API keys.")
 
 KeyId = Annotated[str, typer.Argument(help="The id of a key, as `keys list` shows it.")]
 ExpiresInDays = Annotated[int | None, typer.Option(min=1, help="Days until the key expires; default: never.")]
@@ -25,16 +25,15 @@ BudgetOption = Annotated[
 ]
 
 
-@keys.command(
+@keys.asks(
+    "recollect keys create laptop --role write --namespace alice",
+    "recollect keys create dashboard --role read --namespace 'team-a:*' --expires-in-days 90",
+    "recollect keys create intake --scope write --namespace alice",
+    "recollect keys create app --rate-limit 600 --monthly-searches 100000 --json",
     name="create",
-    epilog=examples_epilog(
-        "recollect keys create laptop --role write --namespace alice",
-        "recollect keys create dashboard --role read --namespace 'team-a:*' --expires-in-days 90",
-        "recollect keys create intake --scope write --namespace alice",
-        "recollect keys create app --rate-limit 600 --monthly-searches 100000 --json",
-    ),
 )
 def create_key(
+    call: ServiceCall,
     name: Annotated[str, typer.Argument(help="A name for the key.")],
     *,
     role: Annotated[str, typer.Option(help="admin, write or read.")] = "write",
@@ -46,9 +45,6 @@ def create_key(
     monthly_searches: QuotaOption = None,
     monthly_bytes: BudgetOption = None,
     monthly_tokens: BudgetOption = None,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Issue a key and show it once."""
     body = {
@@ -63,14 +59,14 @@ def create_key(
         "monthlyBytes": monthly_bytes,
         "monthlyTokens": monthly_tokens,
     }
-    answer = RemoteService.from_options(url, key).request("POST", "/admin/keys", json=body)
-    emit(answer, answer["key"], as_json=as_json)
+    answer = call.request("POST", "/admin/keys", json=body)
+    call.emit(answer, answer["key"])
 
 
-@keys.command(name="list", epilog=examples_epilog("recollect keys list", "recollect keys list --json"))
-def list_keys(*, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+@keys.asks("recollect keys list", "recollect keys list --json", name="list")
+def list_keys(call: ServiceCall) -> None:
     """List all keys, without their secrets."""
-    rows = RemoteService.from_options(url, key).request("GET", "/admin/keys")["keys"]
+    rows = call.request("GET", "/admin/keys")["keys"]
     # Most keys have no limits of their own, and the column makes the table wide.
     limited = any(map(_format_limits, rows))
     table = Table("id", "name", "role", "namespaces", "expires", "revoked", box=None)
@@ -87,7 +83,7 @@ def list_keys(*, as_json: JsonOption = False, url: Url = None, key: Key = None) 
         limits = [_format_limits(row)] if limited else []
         may = [", ".join(row["scopes"]) or "nothing"] if scoped else []
         table.add_row(row["id"], escape(row["name"]), row["role"], escape(scope), *dates, *limits, *may)
-    emit(rows, table, as_json=as_json, empty="keys")
+    call.emit(rows, table, empty="keys")
 
 
 def _format_limits(row: JsonObject) -> str:
@@ -102,14 +98,13 @@ def _format_limits(row: JsonObject) -> str:
     return "\n".join(f"{row[name]:,} {unit}" for name, unit in units.items() if row[name] is not None)
 
 
-@keys.command(
+@keys.asks(
+    "recollect keys change key_2f1c --monthly-searches 200000",
+    "recollect keys change key_2f1c --rate-limit 600 --reset --json",
     name="change",
-    epilog=examples_epilog(
-        "recollect keys change key_2f1c --monthly-searches 200000",
-        "recollect keys change key_2f1c --rate-limit 600 --reset --json",
-    ),
 )
 def change_key(
+    call: ServiceCall,
     id: KeyId,  # noqa: A002
     *,
     name: Annotated[str | None, typer.Option(help="A new name.")] = None,
@@ -121,9 +116,6 @@ def change_key(
     monthly_tokens: BudgetOption = None,
     scope: ScopeOption = None,
     reset: Annotated[bool, typer.Option("--reset", help="What is not given follows settings and role.")] = False,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Change the name, the scopes, the limits or the expiry of a key."""
     limits = {
@@ -137,31 +129,26 @@ def change_key(
     values: dict[str, str | int | None] = {"name": name, "expiresInDays": expires_in_days}
     body: dict[str, object] = {option: value for option, value in values.items() if value is not None}
     body |= {option: value for option, value in limits.items() if reset or value is not None}
-    answer = RemoteService.from_options(url, key).request("PATCH", f"/admin/keys/{id}", json=body)
-    emit(answer, f"{answer['name']} ({id}) is changed", as_json=as_json)
+    answer = call.request("PATCH", f"/admin/keys/{id}", json=body)
+    call.emit(answer, f"{answer['name']} ({id}) is changed")
 
 
-@keys.command(
-    name="rotate",
-    epilog=examples_epilog("recollect keys rotate key_2f1c", "recollect keys rotate key_2f1c --overlap-hours 0 --json"),
-)
+@keys.asks("recollect keys rotate key_2f1c", "recollect keys rotate key_2f1c --overlap-hours 0 --json", name="rotate")
 def rotate_key(
+    call: ServiceCall,
     id: KeyId,  # noqa: A002
     *,
     overlap_hours: Annotated[int, typer.Option(min=0, help="Hours for which the old secret remains valid.")] = 24,
     expires_in_days: Annotated[int | None, typer.Option(min=1, help="Days from now; default: unchanged.")] = None,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Give a key a new secret and show it once."""
     body = {"overlapHours": overlap_hours, "expiresInDays": expires_in_days}
-    answer = RemoteService.from_options(url, key).request("POST", f"/admin/keys/{id}/rotate", json=body)
-    emit(answer, answer["key"], as_json=as_json)
+    answer = call.request("POST", f"/admin/keys/{id}/rotate", json=body)
+    call.emit(answer, answer["key"])
 
 
-@keys.command(name="revoke", epilog=examples_epilog("recollect keys revoke key_2f1c"))
-def revoke_key(id: KeyId, *, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:  # noqa: A002
+@keys.asks("recollect keys revoke key_2f1c", name="revoke")
+def revoke_key(call: ServiceCall, id: KeyId) -> None:  # noqa: A002
     """Revoke a key at once."""
-    answer = RemoteService.from_options(url, key).request("DELETE", f"/admin/keys/{id}")
-    emit(answer, f"{id} is revoked", as_json=as_json)
+    answer = call.request("DELETE", f"/admin/keys/{id}")
+    call.emit(answer, f"{id} is revoked")

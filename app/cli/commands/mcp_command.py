@@ -7,10 +7,10 @@ import typer
 
 from app.cli.conventions import examples_epilog
 from app.cli.remote_service import Key, Url, resolve_endpoint
+from app.cli.service_command import app
 
-EXAMPLES = examples_epilog("recollect mcp", "recollect mcp --namespace alice")
 
-
+@app.command(epilog=examples_epilog("recollect mcp", "recollect mcp --namespace alice"))
 def mcp(
     *,
     namespace: Annotated[

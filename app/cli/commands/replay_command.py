@@ -12,21 +12,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from app.cli.cli_settings import load_settings
-from app.cli.conventions import ExitCode, JsonOption, Terminal, emit, error_exit, examples_epilog, say
+from app.cli.conventions import ExitCode, Terminal, emit, error_exit, say
 from app.cli.local_process import apply_process_tuning, exit_on_startup_error, run_event_loop
-from app.cli.remote_service import JsonObject, Key, RemoteService, Url, is_healthy, resolve_key
+from app.cli.remote_service import JsonObject, RemoteService, is_healthy, resolve_key
+from app.cli.service_command import ServiceCall, app
 from app.data_directories import read_address
 from pipeline.settings import Settings
 from schemas.http.extensions.replay_bodies import ReplayBody, ReplayProgressResponse
 
 ReplayAction = Literal["replay", "plan", "rollback", "clean-up", "cancel"]
 POLL_INTERVAL_SECONDS = 0.5
-EXAMPLES = examples_epilog(
-    "recollect replay --dry-run",
-    "recollect replay --embedder openai --embedder-base-url http://127.0.0.1:11434/v1",
-    "recollect replay --chunk-size 1200 --json",
-    "recollect replay --rollback",
-)
 REPLAY_PATH = "/admin/replay"
 
 
@@ -84,7 +79,14 @@ def emit_removed(removed: list[int], *, as_json: bool) -> None:
     emit({"removed": removed}, text, as_json=as_json)
 
 
+@app.asks(
+    "recollect replay --dry-run",
+    "recollect replay --embedder openai --embedder-base-url http://127.0.0.1:11434/v1",
+    "recollect replay --chunk-size 1200 --json",
+    "recollect replay --rollback",
+)
 def replay(
+    call: ServiceCall,
     *,
     source: Annotated[str, typer.Option("--from", help="documents: rebuild all; memories: only these.")] = "documents",
     stage: Annotated[str | None, typer.Option(help="embed: rebuild only the vectors.")] = None,
@@ -102,9 +104,6 @@ def replay(
     rollback: Annotated[bool, typer.Option(help="Serve the previous tables again.")] = False,
     clean_up: Annotated[bool, typer.Option(help="Remove the previous tables.")] = False,
     cancel: Annotated[bool, typer.Option(help="End the running replay.")] = False,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Rebuild the tables from the log beside the served ones, and switch to them.
 
@@ -124,17 +123,20 @@ def replay(
     body = {name: value for name, value in options.items() if value is not None}
     action = _parse_action({"plan": dry_run, "rollback": rollback, "clean-up": clean_up, "cancel": cancel})
     settings = load_settings(data_dir=data_dir)
-    address = url or _running_service_address(settings.data_dir)
+    address = call.url or _running_service_address(settings.data_dir)
     if address is not None:
         _run_on_service(
-            RemoteService.connect(address, resolve_key(key, settings, settings.data_dir)), action, body, as_json=as_json
+            RemoteService.connect(address, resolve_key(call.key, settings, settings.data_dir)),
+            action,
+            body,
+            as_json=call.as_json,
         )
         return
     if action == "cancel":
         raise error_exit("No service runs on this data directory, so no replay does.", ExitCode.UNREACHABLE)
     apply_process_tuning(settings)
     with exit_on_startup_error():
-        run_event_loop(settings, replay_offline(settings, action, body, as_json=as_json))
+        run_event_loop(settings, replay_offline(settings, action, body, as_json=call.as_json))
 
 
 def _running_service_address(data_dir: Path) -> str | None:

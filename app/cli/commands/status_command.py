@@ -6,29 +6,28 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from app.cli.conventions import JsonOption, Terminal, emit, examples_epilog
-from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+from app.cli.conventions import Terminal, emit
+from app.cli.remote_service import JsonObject
+from app.cli.service_command import ServiceCall, app
 
-EXAMPLES = examples_epilog("recollect status", "recollect status --failed", "recollect status --json | jq .stages")
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
+@app.asks("recollect status", "recollect status --failed", "recollect status --json | jq .stages")
 def status(
+    call: ServiceCall,
     *,
     failed: Annotated[bool, typer.Option(help="List only documents that could not be read, with the reason.")] = False,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Show the contents, how far the pipeline is behind, and what went wrong."""
-    service = RemoteService.from_options(url, key)
+    service = call.service
     if failed:
         documents = service.request("GET", "/admin/failed")["documents"]
         lines = (f"{document['namespace']}/{document['id']}: {document['error']}" for document in documents)
-        emit(documents, *lines, as_json=as_json, empty="documents that could not be read")
+        call.emit(documents, *lines, empty="documents that could not be read")
         return
     answer = service.request("GET", "/admin/status")
-    if as_json:
+    if call.as_json:
         emit({"address": service.address, **answer}, as_json=True)
         return
     console = Terminal()

@@ -6,24 +6,21 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from app.cli.conventions import JsonOption, emit, examples_epilog
-from app.cli.remote_service import JsonObject, Key, RemoteService, Url
-
-EXAMPLES = examples_epilog("recollect usage", "recollect usage --month 2026-01 --json")
+from app.cli.remote_service import JsonObject
+from app.cli.service_command import ServiceCall, app
 
 
+@app.asks("recollect usage", "recollect usage --month 2026-01 --json")
 def usage(
+    call: ServiceCall,
     *,
     month: Annotated[
         str | None, typer.Option(help="A month in UTC, such as 2026-01; default: the current one.")
     ] = None,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
 ) -> None:
     """Show documents and searches of a month, per key and in total, with their quotas."""
     query = {} if month is None else {"month": month}
-    answer = RemoteService.from_options(url, key).request("GET", "/admin/usage", params=query)
+    answer = call.request("GET", "/admin/usage", params=query)
     title = f"{answer['month']} (UTC)"
     # Most keys have no budgets, and the columns make the table wide.
     budgets = [unit for unit in ("bytes", "tokens") if any(row[unit]["limit"] is not None for row in answer["keys"])]
@@ -41,7 +38,7 @@ def usage(
     if answer["documents"] is not None:
         together = (_format_used(answer[unit]) for unit in ("documents", "searches"))
         table.add_row("", "all together", *together, *[""] * len(budgets), "")
-    emit(answer, table, as_json=as_json)
+    call.emit(answer, table)
 
 
 def _format_used(quota: JsonObject) -> str:

@@ -11,6 +11,7 @@ import typer
 
 from app.cli.commands import archive_commands
 from app.cli.remote_service import RemoteService
+from app.cli.service_command import ServiceCall
 
 END = b'{"kind":"end","documents":1}'
 SECRET = "not of the export"
@@ -72,7 +73,7 @@ def test_an_import_sends_no_file_outside_its_folder(
     service = HostileService(digest)
     monkeypatch.setattr(RemoteService, "from_options", lambda *_: service.client())
     with pytest.raises(typer.Exit):
-        archive_commands.import_archive(folder, as_json=True, url=None, key=None)
+        archive_commands.import_archive(ServiceCall(as_json=True, url=None, key=None), folder)
     assert not any(SECRET.encode() in body for body in service.received)
 
 
