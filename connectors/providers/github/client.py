@@ -16,8 +16,8 @@ PAGE_SIZE: Final = 100
 INSTALLED_REPOSITORIES: Final = "/installation/repositories"
 _HEADERS: Final = {"accept": "application/vnd.github+json", "x-github-api-version": API_VERSION}
 _MINUTE: Final = timedelta(minutes=1)
-_INACCESSIBLE_STATUSES: Final = frozenset({404, 410, 451})
-"""Statuses of a repository that is deleted, private or taken down; 403 may pass and keeps its documents."""
+_GONE_STATUSES: Final = frozenset({404, 410})
+"""Statuses of a repository that is deleted or private; 403 and 451 may pass and keep its documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,10 @@ class GitHubClient:
     async def repository(self, repository_ref: str) -> Repository | None:
         """Fetch a repository by id or `owner/name`; None if it is gone, ItemError if it may not be read now."""
         answer = await self.get_response(repository_path(repository_ref))
-        if answer.status_code in _INACCESSIBLE_STATUSES:
+        if answer.status_code in _GONE_STATUSES:
             return None
+        if answer.status_code == httpx2.codes.UNAVAILABLE_FOR_LEGAL_REASONS:
+            raise ItemError(_blocked_message(answer), code="blocked", retryable=True)
         if answer.status_code == 403:
             message = "GitHub does not let this account read the repository. Grant access, or choose another."
             raise ItemError(message, code="not_found", retryable=True)
@@ -140,11 +142,26 @@ def classify_error(response: httpx2.Response) -> Exception | None:
 
 def error_message(response: httpx2.Response) -> str:
     """Return GitHub's message in an error response, "" without one."""
+    return str(_error_body(response).get("message", ""))
+
+
+def _error_body(response: httpx2.Response) -> dict[str, Any]:
     try:
         body = response.json()
     except ValueError:
-        return ""
-    return str(body.get("message", "")) if isinstance(body, dict) else ""
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _blocked_message(response: httpx2.Response) -> str:
+    """Say why GitHub shows a repository to nobody; it may do so again once its owner has answered the complaint."""
+    block = _error_body(response).get("block")
+    told = block if isinstance(block, dict) else {}
+    details = ", ".join(str(told[name]) for name in ("reason", "html_url") if told.get(name))
+    return (
+        f"GitHub blocks the repository for legal reasons{f' ({details})' if details else ''}. Its documents stay:"
+        " take it out of the selection to remove them."
+    )
 
 
 def _time_until_reset(response: httpx2.Response) -> timedelta:

@@ -236,6 +236,28 @@ async def test_a_repository_that_is_gone_takes_its_documents_along(
     assert [failure.code for failure in bench.in_memory_sync.failures.values()] == ["not_found"]
 
 
+@pytest.mark.parametrize("complete", [False, True])
+async def test_a_repository_that_is_blocked_keeps_its_documents_and_says_why(
+    bench: ProviderHarness, github: GitHubDouble, repo: RepositoryDouble, complete: bool
+) -> None:
+    """GitHub hides what somebody complains about (451) until its owner answers: it is not deleted."""
+    await bench.run()
+    before = set(bench.items)
+    notice = "https://github.com/github/dmca/blob/master/2026/03/2026-03-01-octo.md"
+    block = {"reason": "dmca", "created_at": "2026-03-01T00:00:00Z", "html_url": notice}
+    blocked = {"message": "Repository access blocked", "block": block}
+    github.broken_paths[f"/repositories/{repo.id}"] = DoubleResponse(451, blocked)
+    await bench.run(complete=complete)
+    assert set(bench.items) == before
+    failure = bench.in_memory_sync.failures[f"repository/{repo.id}"]
+    assert (failure.code, failure.retryable) == ("blocked", True)
+    assert "dmca" in failure.message
+    assert notice in failure.message
+    github.broken_paths.clear()
+    await bench.run()
+    assert not bench.in_memory_sync.failures
+
+
 async def test_what_is_not_chosen_any_more_goes_with_the_next_complete_listing(
     bench: ProviderHarness, github: GitHubDouble, repo: RepositoryDouble
 ) -> None:
