@@ -7,6 +7,7 @@ listed only once their summary is finished.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -133,7 +134,8 @@ class _GranolaSync:
         async for step in self._sync_listing({}, cursor):
             yield step
         missing = [id_ for id_ in known_ids if id_ not in self._seen]
-        async for step in map_concurrently(missing, self._fetch_unlisted, _CONCURRENCY):
+        gone_if_missing = partial(self._fetch, gone_if_missing=True)
+        async for step in map_concurrently(missing, gone_if_missing, _CONCURRENCY):
             if not isinstance(step, SourceItem) or await self._state.select_changed([(step.id, step.version)]):
                 yield step
         yield Checkpoint({"since": self._newest})
@@ -166,23 +168,29 @@ class _GranolaSync:
     async def _retry_failed(self) -> AsyncIterator[SyncMessage]:
         """Fetch the notes that failed and are due again, which an incremental listing may not contain."""
         failed = [id_ for id_ in await self._state.retryable_failures() if id_ not in self._seen]
-        async for step in map_concurrently(failed, self._fetch_unlisted, _CONCURRENCY):
+        async for step in map_concurrently(failed, self._fetch, _CONCURRENCY):
             yield step
 
     async def _fetch_listed(self, note: Mapping[str, Any]) -> SyncMessage:
-        """Fetch a listed note as an item, a removal or a failure."""
-        id_ = note["id"]
-        return await self._fetcher.fetch(id_, note.get("title"), lambda: self._note_step(id_, check_selection=False))
+        return await self._fetch(note["id"], note)
 
-    async def _fetch_unlisted(self, id_: str) -> SyncMessage:
-        """Fetch a note that was not listed; it may have left the selection."""
-        return await self._fetcher.fetch(id_, None, lambda: self._note_step(id_, check_selection=True))
+    async def _fetch(
+        self, id_: str, listed: Mapping[str, Any] | None = None, *, gone_if_missing: bool = False
+    ) -> SyncMessage:
+        """Fetch a note as an item, a removal or a failure; one that is not `listed` may have left the selection.
 
-    async def _note_step(self, id_: str, *, check_selection: bool) -> SourceItem | RemovedItem:
-        note = await self._get_note(id_)
-        if note is None or (check_selection and not self._is_selected(note)):
-            return RemovedItem(id_)
-        return _note_item(id_, note)
+        A note that is not found is there as long as a list names it: only a complete listing without it removes it.
+        """
+
+        async def read() -> SourceItem | RemovedItem:
+            note = await self._get_note(id_)
+            if note is None and not gone_if_missing:
+                raise ItemError("Granola does not find this note, which it lists.", code="http_404", retryable=True)
+            if note is None or (listed is None and not self._is_selected(note)):
+                return RemovedItem(id_)
+            return _note_item(id_, note)
+
+        return await self._fetcher.fetch(id_, (listed or {}).get("title"), read)
 
     async def _get_note(self, id_: str) -> dict[str, Any] | None:
         """Fetch a note; None if it is gone or its summary is not finished."""

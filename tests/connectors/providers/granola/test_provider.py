@@ -96,6 +96,40 @@ async def test_a_deleted_note_goes(bench: ProviderHarness, granola: GranolaDoubl
     assert not bench.items
 
 
+async def test_a_note_that_is_listed_but_not_found_stays(
+    bench: ProviderHarness, granola: GranolaDouble, weekly: NoteDouble
+) -> None:
+    await bench.run()
+    granola.edit(weekly, summary="New.")
+    granola.broken_paths[f"/v1/notes/{weekly.id}"] = DoubleResponse(404, {"message": "Not found"})
+    await bench.run(complete=True)
+    assert weekly.id in bench.items
+    assert bench.in_memory_sync.failures[weekly.id].retryable
+    del granola.notes[weekly.id]
+    await bench.run(complete=True)
+    assert not bench.items
+
+
+async def test_a_failed_note_stays_until_a_complete_listing_lacks_it(
+    bench: ProviderHarness, granola: GranolaDouble, weekly: NoteDouble
+) -> None:
+    for number in range(100):
+        granola.note(f"Note {number}", "x")
+    await bench.run()
+    granola.edit(weekly, summary="New.")
+    granola.broken_paths[f"/v1/notes/{weekly.id}"] = DoubleResponse(404, {"message": "Not found"})
+    await bench.run()
+    granola.note("Later")
+    granola.advance_clock()
+    granola.note("Much later")
+    await bench.run()
+    await bench.run()
+    assert weekly.id in bench.items
+    granola.broken_paths.clear()
+    await bench.run()
+    assert "New." in bench.text(weekly.id)
+
+
 async def test_of_many_notes_only_those_that_changed_are_listed(bench: ProviderHarness, granola: GranolaDouble) -> None:
     many = [granola.note(f"Note {number}", "x") for number in range(100)]
     await bench.run()
