@@ -62,7 +62,8 @@ def unfetched_texts(mail: MailMessage) -> list[MailPart]:
     return [part for part in text_parts(mail.root) if part.handle and not part.data]
 
 
-def with_texts(mail: MailMessage, data_by_handle: Mapping[str, bytes]) -> MailMessage:
+def with_texts(mail: MailMessage, data_by_handle: Mapping[str, bytes | None]) -> MailMessage:
+    """Add texts that were fetched; None: one that can't be decoded."""
     return replace(mail, root=_with_data(mail.root, data_by_handle))
 
 
@@ -76,7 +77,10 @@ def thread_markdown(mails: Sequence[MailMessage], unread_reasons: Mapping[str, s
         addressed = [f"{word}: {who}" for word, who in (("To", mail.to), ("Cc", mail.cc)) if who]
         lines += ["  \n".join(addressed)] if addressed else []
         text = mail_text(mail.root)
-        lines += [strip_quotations(text, known) or "(no text)"]
+        damaged = [part.media_type for part in text_parts(mail.root) if part.is_damaged]
+        notes = [f"(A part of this message was left out: its {media_type} is damaged.)" for media_type in damaged]
+        own = strip_quotations(text, known)
+        lines += [own, *notes] if own else notes or ["(no text)"]
         known.add(text)
         names = [each.name + unread_reasons.get(each.name, "") for each in mail.attachments]
         lines += [f"Attachments: {', '.join(names)}"] if names else []
@@ -98,23 +102,25 @@ def sender_name(sender: str) -> str:
     return name or address or sender
 
 
-def decode_base64url(data: str) -> bytes:
-    """Decode Gmail's URL-safe base64 without padding."""
+def decode_base64url(data: str) -> bytes | None:
+    """Decode Gmail's URL-safe base64, with or without padding; None if it is damaged."""
+    text = data.strip().rstrip("=")
     try:
-        return base64.urlsafe_b64decode(data + "=" * (-len(data) % 4))
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
-        return b""
+        return None
 
 
 def _parse_part(part: Mapping[str, Any], depth: int = 0) -> MailPart:
     headers = dict(reversed(list(_headers_of(part))))
     body = part.get("body") or {}
-    data = body.get("data")
+    encoded = body.get("data")
+    data = decode_base64url(encoded) if encoded else None
     children = part.get("parts") or () if depth < _MAX_DEPTH else ()
     charset = _CHARSET.search(headers.get("content-type", ""))
     return MailPart(
         media_type=(part.get("mimeType") or "text/plain").lower(),
-        data=decode_base64url(data) if data else None,
+        data=data,
         charset=charset[1] if charset else None,
         filename=decode_header_value(part.get("filename") or ""),
         is_attachment=headers.get("content-disposition", "").lower().startswith("attachment"),
@@ -123,6 +129,7 @@ def _parse_part(part: Mapping[str, Any], depth: int = 0) -> MailPart:
         id=part.get("partId") or "",
         handle=body.get("attachmentId") or "",
         size=int(body.get("size") or 0),
+        is_damaged=bool(encoded) and data is None,
     )
 
 
@@ -131,9 +138,12 @@ def _headers_of(part: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield str(each.get("name") or "").lower(), decode_header_value(str(each.get("value") or ""))
 
 
-def _with_data(part: MailPart, data_by_handle: Mapping[str, bytes]) -> MailPart:
+def _with_data(part: MailPart, data_by_handle: Mapping[str, bytes | None]) -> MailPart:
     children = tuple(_with_data(each, data_by_handle) for each in part.children)
-    return replace(part, children=children, data=data_by_handle.get(part.handle, part.data))
+    if part.handle not in data_by_handle:
+        return replace(part, children=children)
+    data = data_by_handle[part.handle]
+    return replace(part, children=children, data=data, is_damaged=data is None)
 
 
 def _sent_at(internal_date: object, date_header: str) -> datetime | None:

@@ -183,7 +183,7 @@ class GmailSync:
     async def _parse_message(self, message: Mapping[str, Any]) -> content.MailMessage:
         """Parse a message, with its long texts, which are fetched like attachments."""
         mail = content.parse_message(message)
-        texts = {part.handle: await self._part_data(mail, part) for part in content.unfetched_texts(mail)}
+        texts = {part.handle: await self._fetch_part(mail, part) for part in content.unfetched_texts(mail)}
         return content.with_texts(mail, texts) if texts else mail
 
     async def _thread_item(self, id_: str, at: str, mails: Sequence[content.MailMessage]) -> SourceItem:
@@ -232,15 +232,17 @@ class GmailSync:
         )
 
     async def _part_data(self, mail: content.MailMessage, part: MailPart) -> bytes:
-        """Fetch a part by its handle, which is valid only for the thread as just fetched."""
-        if not part.handle:
-            raise ItemError("Gmail lists this attachment without its content.", code="no_content", retryable=True)
-        path = f"messages/{mail.id}/attachments/{part.handle}"
-        response = await self.http.get(f"{self.base_url}/{path}", max_bytes=_MAX_THREAD_BYTES)
-        data = content.decode_base64url(json_object(item_response(response, "Gmail")).get("data") or "")
+        data = await self._fetch_part(mail, part) if part.handle else None
         if not data:
             raise ItemError("Gmail returned no content for this attachment.", code="no_content", retryable=True)
         return data
+
+    async def _fetch_part(self, mail: content.MailMessage, part: MailPart) -> bytes | None:
+        """Fetch a part by its handle, valid only for the thread as just fetched; None if it can't be decoded."""
+        path = f"messages/{mail.id}/attachments/{part.handle}"
+        response = await self.http.get(f"{self.base_url}/{path}", max_bytes=_MAX_THREAD_BYTES)
+        encoded = json_object(item_response(response, "Gmail")).get("data")
+        return content.decode_base64url(encoded) if encoded else None
 
     async def _label_names_of(self, mails: Sequence[content.MailMessage]) -> list[str]:
         """Return the names of user labels and common folders."""

@@ -37,7 +37,8 @@ _FORWARDED_HEADERS: Final = ("from", "date", "subject", "to", "cc")
 class MailPart:
     """Part of a mail; `data` is decoded from its transfer encoding, None if it has to be fetched by `handle`.
 
-    Header names are lower case. A filename may be missing, also of attachments.
+    Header names are lower case. A filename may be missing, also of attachments. `is_damaged`: its transfer encoding
+    can't be decoded.
     """
 
     media_type: str
@@ -50,6 +51,7 @@ class MailPart:
     id: str = ""
     handle: str = ""
     size: int = 0
+    is_damaged: bool = False
 
     @property
     def is_text(self) -> bool:

@@ -97,6 +97,25 @@ async def test_a_thread_is_one_document_of_all_its_messages(world: World) -> Non
     assert item.url == f"https://mail.google.com/mail/?authuser=ada@example.test#all/{thread}"
 
 
+@pytest.mark.parametrize("data", ["TGlna", "TG!n"])
+async def test_a_part_that_can_not_be_decoded_is_told_beside_the_others(world: World, data: str) -> None:
+    thread, id_ = world.mail.deliver("Lighthouse", "Shall we paint it?")
+    payload = world.mail.messages[id_]["payload"]
+    broken = {**payload, "partId": "1", "mimeType": "text/html", "body": {"data": data, "size": 4}}
+    whole = {**payload, "partId": "0"}
+    world.mail.messages[id_]["payload"] = {
+        **payload,
+        "mimeType": "multipart/mixed",
+        "parts": [whole, broken],
+        "body": {"size": 0},
+    }
+    await world.sync()
+    text = world.mirror.items[thread].text or ""
+    assert "Shall we paint it?" in text
+    assert "(A part of this message was left out: its text/html is damaged.)" in text
+    assert "(no text)" not in text
+
+
 async def test_a_run_in_which_nothing_happened_is_one_call(world: World) -> None:
     world.mail.deliver("a")
     await world.sync()
