@@ -45,6 +45,14 @@ class ResultPage:
     incomplete: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PageMarkdown:
+    """Text of a page; `left_out` tells why it is only a part, None if it is whole."""
+
+    text: str
+    left_out: str | None = None
+
+
 class NotionClient:
     def __init__(self, http: HttpClient, base_url: str, token: str | None = None) -> None:
         """`token`: that of an internal integration, in place of the connector's own."""
@@ -130,12 +138,12 @@ class NotionClient:
                 return
             body = {**body, "filter": condition}
 
-    async def page_markdown(self, page: str) -> str | None:
-        """Fetch a page's complete Markdown, in parts if it is long; None if there is none, else ItemError."""
+    async def page_markdown(self, page: str) -> PageMarkdown | None:
+        """Fetch a page's Markdown, in parts if it is long; None if there is none, else ItemError."""
         body = await self.get_unless_missing(f"pages/{page}/markdown?include_transcript=true")
         if body is None:
             return None
-        text = _complete_markdown(body)
+        text, left_out = _markdown_of(body)
         parts: dict[str, str] = {}
         asked: set[str] = set()
         missing = dict.fromkeys(body.get("unknown_block_ids") or (), "") | unknown_blocks(text)
@@ -145,31 +153,33 @@ class NotionClient:
             if block in asked or kind in _EMPTY_BLOCKS:
                 continue
             if len(asked) >= MAX_PAGE_PARTS:
-                raise ItemError(f"The page has more than {MAX_PAGE_PARTS} parts that are read one by one. Split it.")
+                left_out = f"The page has more than {MAX_PAGE_PARTS} parts that are read one by one. Split it."
+                break
             asked.add(block)
-            part, unknown = await self._page_part(block, truncated=block in truncated)
+            part, cut, unknown = await self._page_part(block, truncated=block in truncated)
+            left_out = left_out or cut
             truncated |= set(unknown)
             parts |= {block: part} if part.strip() else {}
             missing |= unknown | unknown_blocks(part)
-        return _inserted(text, parts)
+        return PageMarkdown(_inserted(text, parts), left_out)
 
-    async def _page_part(self, block: str, *, truncated: bool) -> tuple[str, dict[str, str]]:
+    async def _page_part(self, block: str, *, truncated: bool) -> tuple[str, str | None, dict[str, str]]:
         """Fetch the Markdown that a page was too long for, or else a block that has none."""
         if truncated:
             part = await self.get_if_accessible(f"pages/{block}/markdown")
             if part is None:
-                return "", {}
-            return _complete_markdown(part), dict.fromkeys(part.get("unknown_block_ids") or (), "")
+                return "", None, {}
+            return *_markdown_of(part), dict.fromkeys(part.get("unknown_block_ids") or (), "")
         found = await self.get_if_accessible(f"blocks/{block}")
-        return ("" if found is None else block_markdown(found)), {}
+        return ("" if found is None else block_markdown(found)), None, {}
 
 
-def _complete_markdown(body: Mapping[str, Any]) -> str:
-    """Return the Markdown of an answer; ItemError if it is cut short without a word about the rest."""
-    if not isinstance(body.get("markdown"), str) or (body.get("truncated") and not body.get("unknown_block_ids")):
-        raise ItemError("Notion sent the text of this page in part only.", code="malformed", retryable=True)
-    text: str = body["markdown"]
-    return text
+def _markdown_of(body: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return the Markdown of an answer, and why it is cut short if it does not name the blocks that are missing."""
+    if not isinstance(body.get("markdown"), str):
+        raise ItemError("Notion sent this page without its text.", code="malformed", retryable=True)
+    is_cut = body.get("truncated") and not body.get("unknown_block_ids")
+    return body["markdown"], "The page is longer than Notion hands out. Split it." if is_cut else None
 
 
 def _inserted(text: str, parts: dict[str, str]) -> str:

@@ -30,13 +30,19 @@ from schemas.limits import MAX_FILE_BYTES
 FILES_PREFIX: Final = "files/"
 """Prefix of state keys of pages that had files when last read."""
 
+_BEGINNING: Final = " beginning"
+"""End of the version of a page that was read in part, so that it is read again."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
+    """Page with what it refers to; `left_out` tells why only the beginning of its text was read."""
+
     item: SourceItem
     files: Sequence[content.Attachment]
     children: Sequence[str]
     databases: Sequence[str]
+    left_out: str | None
 
 
 class PageReader:
@@ -72,7 +78,10 @@ class PageReader:
                 code="http_404",
                 retryable=True,
             )
-        text = content.PageText(enhanced)
+        if enhanced.left_out and await self._is_known_whole(id_):
+            message = f"{enhanced.left_out} Its text as it was read before stays."
+            raise ItemError(message, code="truncated", retryable=True)
+        text = content.PageText(enhanced.text)
         properties = await self._complete_properties(page)
         comments = await self._comments(id_)
         authors = {author for entry in (page, *comments) if (author := content.author_id(entry))}
@@ -83,7 +92,7 @@ class PageReader:
         title = content.object_title({**page, "properties": properties}) or "Untitled"
         item = SourceItem(
             id_,
-            version,
+            f"{version}{_BEGINNING if enhanced.left_out else ''}",
             title,
             text=_body(
                 title,
@@ -95,7 +104,13 @@ class PageReader:
             metadata=await self._metadata(page, names.users.get(content.author_id(page) or "")),
             date=datetime.fromisoformat(page["last_edited_time"]),
         )
-        return ReadPage(item, [*text.attachments, *content.uploaded_files(properties)], text.children, text.databases)
+        files = [*text.attachments, *content.uploaded_files(properties)]
+        return ReadPage(item, files, text.children, text.databases, enhanced.left_out)
+
+    async def _is_known_whole(self, page: str) -> bool:
+        """Return whether an earlier run read all of a page."""
+        versions = [version async for id_, version in self._state.item_versions(page) if id_ == page]
+        return any(not version.endswith(_BEGINNING) for version in versions)
 
     async def sync_files(
         self, page: Mapping[str, Any], files: Sequence[content.Attachment], *, had_files: bool

@@ -260,6 +260,10 @@ class NotionSync:
         self._children += read.children
         self._databases += read.databases
         yield read.item
+        if read.left_out:
+            yield FailedItem(
+                read.item.id, f"Only the beginning was read. {read.left_out}", read.item.title, "truncated"
+            )
         async for step in self._reader.sync_files(page, read.files, had_files=had_files):
             yield step
 

@@ -15,6 +15,7 @@ from tests.connectors.provider_contract import ConnectorContract, DeliveryReques
 from tests.support.connectors.in_memory_sync import UNLIMITED_RATE
 from tests.support.connectors.provider_harness import FixedTokenSource, ProviderHarness
 from tests.support.providers.notion_double import ADA, WORKSPACE, NodeDouble, NotionDouble, rich_text
+from tests.support.providers.provider_double import DoubleResponse
 
 pytestmark = pytest.mark.anyio
 
@@ -186,6 +187,42 @@ async def test_a_part_that_is_not_shared_is_left_out(
     wiki.parts = {notion._id(): ""}
     await bench.run()
     assert bench.text(wiki.id) == "# Wiki\n\nBegin\n\nEnd\n"
+
+
+async def test_of_a_page_over_the_limit_the_beginning_is_kept_and_the_rest_reported(
+    bench: ProviderHarness, notion: NotionDouble, wiki: NodeDouble
+) -> None:
+    """Notion ends a page at its limit of blocks, and may name none of those that are missing."""
+    other = notion.page("Other", "Text.")
+    notion.edit(wiki, markdown="Begin")
+    cut = {"object": "page_markdown", "id": wiki.id, "markdown": "Begin", "truncated": True, "unknown_block_ids": []}
+    notion.broken_paths[f"/v1/pages/{wiki.id}/markdown"] = DoubleResponse(200, cut)
+    await bench.run()
+    assert bench.text(wiki.id) == "# Wiki\n\nBegin\n"
+    assert other.id in bench.items
+    failure = bench.in_memory_sync.failures[wiki.id]
+    assert (failure.title, failure.code) == ("Wiki", "truncated")
+    notion.edit(wiki, title="Wiki of all")
+    await bench.run()
+    assert bench.text(wiki.id) == "# Wiki of all\n\nBegin\n"
+    assert wiki.id in bench.in_memory_sync.failures
+    notion.broken_paths.clear()
+    notion.edit(wiki, markdown="Begin and end")
+    await _settled(bench, notion)
+    assert "Begin and end" in bench.text(wiki.id)
+    assert not bench.in_memory_sync.failures
+
+
+async def test_a_page_that_was_whole_is_not_replaced_by_its_beginning(
+    bench: ProviderHarness, notion: NotionDouble, wiki: NodeDouble
+) -> None:
+    await _settled(bench, notion)
+    notion.edit(wiki, markdown="How")
+    cut = {"object": "page_markdown", "id": wiki.id, "markdown": "How", "truncated": True, "unknown_block_ids": []}
+    notion.broken_paths[f"/v1/pages/{wiki.id}/markdown"] = DoubleResponse(200, cut)
+    await _settled(bench, notion)
+    assert "How **we** work." in bench.text(wiki.id)
+    assert bench.in_memory_sync.failures[wiki.id].retryable
 
 
 async def test_properties_of_a_row_are_told(bench: ProviderHarness, notion: NotionDouble) -> None:
