@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 import httpx2
 
-from connectors.errors import ConnectorError, ItemError, ProviderUnavailableError
+from connectors.errors import ConnectorError, ItemError, ProviderUnavailableError, RateLimitedError
 from connectors.sync_messages import FailedItem
 from pipeline.runtime.log_format import trace_of
 
@@ -44,12 +44,14 @@ class ItemFetcher:
 
     `probe` is a cheap request that answers whenever the provider works at all. It is sent after several items in
     a row were unavailable; its error ends the run. Errors that concern the account (`AuthExpiredError`,
-    `RateLimitedError`, `MisconfigurationError`, ...) always do.
+    `RateLimitedError`, `MisconfigurationError`, ...) always do. `limits_items`: the provider limits requests for one
+    item as well, as sites do for a page; then only limits of several items in a row end the run.
     """
 
     provider: str
     """Name of the provider in messages."""
     probe: Callable[[], Awaitable[object]]
+    limits_items: bool = False
     _consecutive_failures: int = field(default=0, init=False)
 
     async def fetch(self, id_: str, title: str | None, fetch: Callable[[], Awaitable[R]]) -> R | FailedItem:
@@ -60,6 +62,11 @@ class ItemFetcher:
         except ProviderUnavailableError as error:
             await self._probe_after_several()
             return FailedItem(id_, str(error), title, "unavailable", retryable=True)
+        except RateLimitedError as error:
+            self._consecutive_failures += 1
+            if not self.limits_items or self._consecutive_failures >= _MAX_CONSECUTIVE_FAILURES:
+                raise
+            return FailedItem(id_, str(error), title, error.code, retryable=True)
         except ConnectorError as error:
             if type(error) is not ConnectorError:
                 raise

@@ -15,7 +15,7 @@ from lxml import etree
 from protego import Protego
 
 from connectors.client.http_client import USER_AGENT, HttpClient
-from connectors.errors import ProviderUnavailableError, ResourceFetchError
+from connectors.errors import ProviderUnavailableError, RateLimitedError, ResourceFetchError
 from connectors.providers.web_crawler.url_normalization import normalize_url, site_of
 
 ROBOTS_AGENT: Final = USER_AGENT.partition("/")[0]
@@ -104,7 +104,7 @@ async def fetch_sitemap_urls(http: HttpClient, start: str, rules: RobotsRules) -
         seen.add(address)
         try:
             response = await http.get(address, max_bytes=_MAX_SITEMAP_BYTES)
-        except (ResourceFetchError, ProviderUnavailableError):
+        except (ResourceFetchError, ProviderUnavailableError, RateLimitedError):
             continue  # a sitemap is optional: pages are also found by links
         if response.status_code >= 400:
             continue

@@ -112,7 +112,7 @@ class CrawlSync:
         self.names = PageNames(self.start_url)
         self.start_url = self.names.name(self.start_url)
         self.canonical_origin = _origin_of(self.start_url)
-        self.fetcher = ItemFetcher("The site", lambda: fetch_robots_rules(self.http, self.start_url))
+        self.fetcher = ItemFetcher("The site", lambda: fetch_robots_rules(self.http, self.start_url), limits_items=True)
 
     async def run(self, cursor: Cursor | None) -> AsyncIterator[SyncMessage]:
         """Crawl the site and yield new and changed pages, then removals of pages that were not found.
@@ -175,7 +175,7 @@ class CrawlSync:
                 yield ProviderState(f"frontier/{url}", str(depth))
 
     async def _resume_crawl(self) -> AsyncIterator[SyncMessage]:
-        """Resume where a killed run stopped."""
+        """Resume where a killed run stopped; pages that failed since its last checkpoint are requested again."""
         notes = await self.state.provider_state(["crawl", "canonical_origin"])
         self.crawl_number, self.canonical_origin = (
             int(notes.get("crawl", "0")),
@@ -185,7 +185,9 @@ class CrawlSync:
             key.removeprefix("frontier/"): int(value)
             async for key, value in self.state.scan_provider_state("frontier/")
         }
-        read = {url for url, page in self.page_states.items() if page.crawl_number == self.crawl_number}
+        failures = {*await self.state.retryable_failures()}
+        failed = {url for url in left if self._item_id(url) in failures}
+        read = {url for url, page in self.page_states.items() if page.crawl_number == self.crawl_number} - failed
         self.discovered_urls = read | left.keys()
         self.handled_items = {self.page_states[url].item_id for url in read}
         self.chosen_count = len(read)

@@ -622,9 +622,54 @@ async def test_a_site_that_asks_for_patience_gets_it(world: WebCrawlerHarness) -
     await world.sync()
     assert world.paths() == {"/", "/a"}
     assert max(world.virtual_sleep.requested_seconds) > 29
-    world.site.fail("/a", SitePage(b"", status=429, headers={"retry-after": "86400"}))
+    for path in ("/", "/a"):
+        world.site.fail(path, SitePage(b"", status=429, headers={"retry-after": "86400"}))
     with pytest.raises(RateLimitedError):
         await world.sync()
+    assert world.paths() == {"/", "/a"}
+
+
+@crawling
+@pytest.mark.parametrize("wait", [{"retry-after": "86400"}, {}])
+async def test_a_page_that_always_asks_for_patience_ends_no_crawl(
+    world: WebCrawlerHarness, wait: dict[str, str]
+) -> None:
+    others = [f"/{number}" for number in range(6)]
+    world.site.page("/", "Welcome.", "/a", *others)
+    for path in others:
+        world.site.page(path, f"The text of {path}.", "/a")
+    world.site.pages["/a"] = SitePage(b"", status=429, headers=wait)
+    await world.sync()
+    assert world.paths() == {"/", *others}
+    failure = world.in_memory_sync.failures[f"{world.start}a"]
+    assert (failure.code, failure.retryable) == ("rate_limited", True)
+    world.site.page("/a", "A page.")
+    await world.sync()
+    assert "/a" in world.paths()
+    assert not world.in_memory_sync.failures
+
+
+@crawling
+async def test_a_site_of_which_no_page_answers_ends_the_crawl_soon(world: WebCrawlerHarness) -> None:
+    pages = [f"/{number}" for number in range(30)]
+    world.site.page("/", "Welcome.", *pages)
+    for path in pages:
+        world.site.pages[path] = SitePage(b"", status=429, headers={"retry-after": "3600"})
+    with pytest.raises(RateLimitedError):
+        await world.sync()
+    assert len(world.site.requests) < 10
+    for path in pages:
+        world.site.page(path, f"The text of {path}.")
+    await world.sync()
+    assert world.paths() == {"/", *pages}
+
+
+@crawling
+async def test_a_sitemap_that_asks_for_patience_ends_no_crawl(world: WebCrawlerHarness) -> None:
+    world.site.page("/", "Welcome.", "/a")
+    world.site.page("/a", "A page.")
+    world.site.pages["/sitemap.xml"] = SitePage(b"", status=429, headers={"retry-after": "3600"})
+    await world.sync()
     assert world.paths() == {"/", "/a"}
 
 
