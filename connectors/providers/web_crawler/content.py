@@ -8,6 +8,7 @@ from typing import Any
 from lxml import html
 
 from connectors.providers.web_crawler.main_text import main_text
+from connectors.providers.web_crawler.page_dates import structured_dates
 from connectors.providers.web_crawler.robots_and_sitemaps import ROBOTS_AGENT, rules_for_page
 from connectors.providers.web_crawler.url_normalization import normalize_url
 from schemas.address_secrets import mask_links
@@ -39,6 +40,7 @@ class PageContent:
     indexable: bool
     author: str | None
     published: str | None
+    updated: str | None
     description: str | None
     needs_javascript: bool = False
     """True if the page has scripts and no text of its own, or only the request to enable them or to wait."""
@@ -47,11 +49,14 @@ class PageContent:
 def parse_page(source: str, url: str) -> PageContent:
     document = _parse_html(source)
     if document is None:
-        return PageContent(None, "", (), None, indexable=True, author=None, published=None, description=None)
+        return PageContent(
+            None, "", (), None, indexable=True, author=None, published=None, updated=None, description=None
+        )
     base = normalize_url(next(iter(document.xpath("//base/@href")), ""), url) or url
     rules = rules_for_page(_meta_values(document, "robots", ROBOTS_AGENT))
     canonical = next(iter(document.xpath("//link[@rel='canonical']/@href")), None)
     links = tuple(_iter_links(document, base))
+    published, updated = structured_dates(document.xpath("//script[@type='application/ld+json']/text()"))
     text = mask_links(main_text(document, url, characters=len(source)), links)
     return PageContent(
         title=_page_title(document),
@@ -61,7 +66,8 @@ def parse_page(source: str, url: str) -> PageContent:
         canonical=normalize_url(canonical, base) if canonical else None,
         indexable=not rules & {"noindex", "none"},
         author=next(iter(_meta_values(document, "author", "article:author")), None),
-        published=next(iter(_meta_values(document, "article:published_time", "date", "dc.date")), None),
+        published=next(iter(_meta_values(document, "article:published_time", "date", "dc.date")), published),
+        updated=next(iter(_meta_values(document, "article:modified_time")), updated),
         description=next(iter(_meta_values(document, "description", "og:description")), None),
     )
 

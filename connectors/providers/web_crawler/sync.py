@@ -20,6 +20,7 @@ from connectors.providers.common.file_metadata import version_hash
 from connectors.providers.common.item_fetcher import MALFORMED_ANSWER_ERRORS, ItemFetcher
 from connectors.providers.web_crawler.browser_rendering import PageRenderer
 from connectors.providers.web_crawler.content import PageContent, parse_page
+from connectors.providers.web_crawler.page_dates import to_datetime
 from connectors.providers.web_crawler.robots_and_sitemaps import (
     RobotsRules,
     fetch_robots_rules,
@@ -327,6 +328,8 @@ class CrawlSync:
         rules = rules_for_page(response.headers.get_list("x-robots-tag"))
         page = replace(page, links=()) if rules & {"nofollow", "none"} else page
         steps += [note for link in page.links for note in self._enqueue(link, outcome.depth + 1)]
+        if page.canonical is None and (declared := response.links.get("canonical")):
+            page = replace(page, canonical=normalize_url(declared["url"], outcome.final_url))
         id_ = self.names.name(self._canonical_url(page, outcome.final_url))
         wanted = page.indexable and not rules & {"noindex", "none"}
         # What a browser shows is all there is: a short page about JavaScript is a page.
@@ -470,10 +473,12 @@ def _page_item(id_: str, version: str, page: PageContent, url: str, response: ht
         "author": page.author,
         "description": page.description,
         "publishedAt": page.published,
+        "updatedAt": page.updated,
     }
     metadata = _response_metadata(id_, response) | {name: value for name, value in values.items() if value}
     title = page.title or urlsplit(url).path
-    return SourceItem(id=id_, version=version, title=title, text=page.text, url=id_, metadata=metadata)
+    date = to_datetime(page.published) or to_datetime(page.updated)
+    return SourceItem(id=id_, version=version, title=title, text=page.text, url=id_, metadata=metadata, date=date)
 
 
 def _textless_failure(id_: str, page: PageContent) -> FailedItem:

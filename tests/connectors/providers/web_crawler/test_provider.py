@@ -674,6 +674,41 @@ async def test_a_sitemap_that_asks_for_patience_ends_no_crawl(world: WebCrawlerH
 
 
 @crawling
+async def test_a_canonical_address_may_be_in_the_header(world: WebCrawlerHarness) -> None:
+    world.site.page("/", "Welcome.", "/print/shoes", "/shoes")
+    for path in ("/print/shoes", "/shoes"):
+        world.site.page(path, "All about shoes.")
+        link = f'<{world.start}style.css>; rel=preload, <{world.start}shoes>; rel="canonical"'
+        world.site.pages[path].headers["link"] = link
+    await world.sync()
+    assert world.paths() == {"/", "/shoes"}
+
+
+@crawling
+@pytest.mark.parametrize(
+    "data",
+    [
+        '{"@type": "NewsArticle", "datePublished": "2026-02-03T08:00:00+01:00", "dateModified": "2026-02-05"}',
+        (
+            '{"@graph": [{"@type": "WebSite", "datePublished": "2001-01-01"}, {"@type": ["BlogPosting"],'
+            ' "datePublished": "2026-02-03T08:00:00+01:00", "dateModified": "2026-02-05"}]}'
+        ),
+        (
+            '[{"@type": "BreadcrumbList"}, {"@type": "WebPage", "datePublished": "2026-02-03T08:00:00+01:00",'
+            ' "dateModified": "2026-02-05", "mainEntity": {"@type": "Comment", "datePublished": "2020-01-01"}}]'
+        ),
+    ],
+)
+async def test_dates_are_read_from_structured_data(world: WebCrawlerHarness, data: str) -> None:
+    head = f"<script type='application/ld+json'>{data}</script><script type='application/ld+json'>{{oops</script>"
+    world.site.page("/", "Welcome to our news.", head=head)
+    await world.sync()
+    item = world.in_memory_sync.items[world.start]
+    assert item.metadata["publishedAt"] == "2026-02-03T08:00:00+01:00"
+    assert item.metadata["updatedAt"] == "2026-02-05"
+
+
+@crawling
 @pytest.mark.parametrize("kill_after", [1, 5, 40, 90, 140])
 async def test_a_killed_crawl_continues_and_loses_nothing(world: WebCrawlerHarness, kill_after: int) -> None:
     names = [f"/{number}" for number in range(60)]
