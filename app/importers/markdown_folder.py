@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.importers.imported_item import ImportedItem, LeftOut, Read, SourceError, check, stable_id, to_date, to_metadata
-from app.importers.source_files import decode_text
+from app.importers.source_files import decode_text, leads_outside
 from schemas.base import Metadata
 from schemas.limits import MAX_CONTENT_BYTES
 
@@ -27,9 +27,12 @@ def read_markdown(source: Path) -> Read:
     notes = 0
     for path in paths:
         name = path.relative_to(root)
-        if not path.is_file() or any(part.startswith(".") for part in name.parts):
+        if any(part.startswith(".") for part in name.parts):
             continue  # an application's own files, such as .obsidian and .trash
-        if not path.resolve().is_relative_to(root.resolve()):
+        if path.is_dir():
+            if path.is_symlink():
+                yield LeftOut(name.as_posix(), "it is a link to another folder")
+        elif leads_outside(path, root):
             yield LeftOut(name.as_posix(), "it is a link to a file outside of the folder")
         elif path.suffix.lower() in _NOTES:
             notes += 1

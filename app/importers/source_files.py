@@ -63,11 +63,21 @@ def decode_text(content: bytes) -> str:
         return content.decode("cp1252", errors="replace")
 
 
+def leads_outside(path: Path, folder: Path) -> bool:
+    """Return whether a path in a folder is a link out of it, by which somebody's folder could name any file here."""
+    return not path.resolve().is_relative_to(folder.resolve())
+
+
 @contextmanager
 def source_files(source: Path) -> Iterator[list[SourceFile]]:
     """List the files of a folder or zip archive, or the file itself, by name."""
     if source.is_dir():
         paths = sorted(path for path in source.rglob("*") if path.is_file())
+        for path in paths:
+            if leads_outside(path, source):
+                raise SourceError(
+                    f"{path} is a link to a file outside of the folder. Copy the file, or remove the link."
+                )
         yield [_file(path, path.relative_to(source).as_posix()) for path in paths]
     elif zipfile.is_zipfile(source):
         with _open_zip(source) as archive:

@@ -11,6 +11,7 @@ from app.importers.imported_item import ImportedItem, LeftOut, Reader, SourceErr
 from app.importers.markdown_folder import read_markdown
 from app.importers.mbox import read_mbox
 from app.importers.mem0 import read_mem0
+from app.importers.source_files import source_files
 from app.importers.supermemory import read_supermemory
 from app.importers.zep import read_zep
 from tests.app.importers.test_conversation_readers import read
@@ -348,6 +349,28 @@ def test_a_damaged_line_is_left_out_by_name_and_those_after_it_are_read(tmp_path
         stable_id("mem0", MEMORY["id"]),
         "mem0:later",
     ]
+
+
+def test_a_link_to_another_folder_is_named_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "else").mkdir()
+    (tmp_path / "else" / "secret.md").write_text("Not mine.")
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "own.md").write_text("Mine.")
+    (notes / "linked").symlink_to(tmp_path / "else", target_is_directory=True)
+    items, left_out = read(read_markdown, notes)
+    assert [item.content for item in items] == ["Mine."]
+    assert left_out == [LeftOut("linked", "it is a link to another folder")]
+
+
+def test_a_link_out_of_the_folder_of_an_export_is_refused(tmp_path: Path) -> None:
+    """An export is unpacked, not linked: a link in one that somebody sent could name any file of this machine."""
+    export = tmp_path / "export"
+    export.mkdir()
+    (tmp_path / "secret.json").write_text("[]")
+    (export / "conversations.json").symlink_to(tmp_path / "secret.json")
+    with pytest.raises(SourceError, match=r"conversations\.json is a link to a file outside"), source_files(export):
+        pass
 
 
 def test_links_out_of_a_folder_of_notes_are_left_out(tmp_path: Path) -> None:
