@@ -163,7 +163,10 @@ def _upload_of(file: UploadFile, fields: FileFormFields, blob: BlobRef) -> Uploa
 
 
 def _sent_filename(file: UploadFile) -> str:
-    """Return the name of a file, also as .NET and some mail programs write letters that are not ASCII."""
+    """Return the name of a file, also as .NET and some mail programs write letters that are not ASCII.
+
+    Browsers write a quotation mark as `%22`, and nothing else so (HTML, multipart/form-data encoding algorithm).
+    """
     if (extended := _EXTENDED_FILENAME.search(file.headers.get("content-disposition", ""))) is not None:
         return unquote(extended[1])
     name = file.filename or ""
@@ -171,4 +174,4 @@ def _sent_filename(file: UploadFile) -> str:
         from pipeline.parsing.mail.mail_text import decode_header_value  # noqa: PLC0415 - loads what reads mails
 
         return decode_header_value(name)
-    return name
+    return name.replace("%22", '"')

@@ -41,6 +41,8 @@ async def test_a_file_is_stored_before_it_is_accepted(service: Service, client: 
         ("filename=\"=?utf-8?B?bsO2?=\"; filename*=utf-8''%E6%9D%B1%20n%C3%B6tes.md", "東 nötes.md"),
         ('filename="=?odd?X?n.md"', "=?odd?X?n.md"),
         ('filename="plain.md"', "plain.md"),
+        ('filename="The %22final%22 plan.md"', 'The "final" plan.md'),
+        ('filename="100%25 of %41.md"', "100%25 of %41.md"),
     ],
 )
 async def test_names_of_files_are_read_however_they_are_sent(
