@@ -306,7 +306,7 @@ async def test_a_deleted_question_is_gone_with_its_words(service: RunningService
 async def test_the_questions_of_a_namespace_are_limited(
     service: RunningService, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.commands.standing_questions.MAX_QUESTIONS", 1)
+    monkeypatch.setattr("api.routes.extensions.question_routes.MAX_QUESTIONS", 1)
     assert MAX_QUESTIONS > 1
     await _ask(service.client, receiver, "Where does she live?")
     await service.client.fails(409, "POST", PATH, {"query": "Where?", "url": receiver.url})

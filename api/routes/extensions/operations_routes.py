@@ -1,18 +1,16 @@
-"""Status, usage, growth, erasure, dead letters and organization buckets (extension of the contract)."""
+"""Status, usage, growth, dead letters and organization buckets (extension of the contract)."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from api.commands import erasure, namespace_settings
-from api.dependencies.authentication import AdminKey, ForgettingOperatorKey, OperatorKey, ReadingOperatorKey, ReadKey
+from api.commands import namespace_settings
+from api.dependencies.authentication import AdminKey, OperatorKey, ReadingOperatorKey, ReadKey
 from api.errors.http_errors import BadRequestError, ForbiddenError
-from api.presenters.erasure_presenter import erasure_response
 from api.reads import service_status, usage_report
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.usage_counter import month_of
 from schemas.http.extensions import operations_bodies as bodies
-from schemas.http.extensions.erasure_bodies import ErasureBody, ErasureResponse
 from schemas.http.field_types import REJECT_NUL, NamespaceName
 from schemas.http.v5.profile_bodies import BucketsResponse, DeleteBucketsBody, SetBucketsBody
 from schemas.limits import MAX_PAGE_SIZE
@@ -111,21 +109,3 @@ async def growth_by_day(caller: ReadKey, namespace: NamespaceNames, days: Days =
         raise ForbiddenError("The key does not open this namespace", f"namespace: {unreadable[0]}")
     rows = (caller.state.catalog.namespace(name) for name in dict.fromkeys(namespace))
     return await usage_report.growth_report(caller.state, [row for row in rows if row is not None], days)
-
-
-@router.post("/erasures", responses=error_responses(400, 401, 403, 404, 409, 500, 503))
-async def erase(caller: ForgettingOperatorKey, body: ErasureBody) -> ErasureResponse:
-    """Delete documents or a namespace, and erase everything deleted from log, blobs and table files."""
-    scope = await erasure.find_scope(caller.state, body.namespace, body.documents)
-    caller.add_audit_fields(namespace=body.namespace or "", documentIds=", ".join(body.documents or ()))
-    if body.dry_run:
-        caller.add_audit_fields(dryRun=True)
-        plan = await erasure.plan_erasure(caller.state, scope)
-        may_read = "read" in caller.principal.granted
-        return erasure_response(scope, plan, caller.principal.id, names_memories=may_read)
-    report = await erasure.erase(caller.state, scope)
-    response = erasure_response(scope, report.counts, caller.principal.id, report)
-    caller.add_audit_fields(
-        **response.model_dump(mode="json", by_alias=True, exclude={"namespace", "erased_by", "going_memories"})
-    )
-    return response

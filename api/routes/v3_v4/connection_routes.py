@@ -5,17 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from pydantic import TypeAdapter, ValidationError
 
-from api.commands import connector_management
-from api.dependencies.authentication import (
-    AuthenticatedCaller,
-    ConnectKey,
-    SeeConnectorsKey,
-    require_coverage,
-    require_scopes,
-)
+from api.dependencies.authentication import AuthenticatedCaller, ConnectKey, SeeConnectorsKey, require_scopes
 from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4.container_tags import open_container, open_for_change
+from api.routes.v5 import connector_routes
 from schemas.base import without_none
 from schemas.http.v3_v4.connection_bodies import Connection, ConnectionCreated, ConnectionDeleted, CreateConnectionBody
 from schemas.http.v3_v4.lenient_body import TaggedBody
@@ -59,8 +53,7 @@ async def start_import(caller: ConnectKey, provider: Provider, body: TaggedBody 
     if not connectors:
         raise _not_found(provider)
     for connector in connectors:
-        namespace = _namespace_to_change(caller, connector)
-        await connector_management.sync(caller.state, namespace, connector.id)
+        await connector_routes.sync(open_container(caller, connector.namespace or ""), connector.id)
     return "Import started"
 
 
@@ -95,8 +88,7 @@ async def create(caller: ConnectKey, provider: Provider, body: CreateConnectionB
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"][1:]).replace("config", "metadata")
         raise BadRequestError(f"{provider} can't be connected so", f"{place or 'body'}: {first['msg']}") from error
-    created = await connector_management.create(access.state, access.principal, access.namespace, connector)
-    access.add_audit_fields(id=created.id)
+    created = await connector_routes.create(access, connector)
     link = created.authorization.url if created.authorization else ""
     answer = ConnectionCreated(id=created.id, auth_link=link, expires_in=AUTHORIZATION_EXPIRY if link else "")
     if body.redirect_url:
@@ -125,9 +117,8 @@ async def delete(
         if _tags(body)
         else await _connector_by_id(caller, provider_or_id)
     )
-    namespace = _namespace_to_change(caller, connector)
-    caller.add_audit_fields(namespace=namespace, id=connector.id)
-    await connector_management.delete(caller.state, namespace, connector.id, documents=deleteDocuments)
+    caller.add_audit_fields(id=connector.id)
+    await connector_routes.delete(open_container(caller, connector.namespace or ""), connector.id, deleteDocuments)
     return ConnectionDeleted(id=connector.id, provider=connector.provider)
 
 
@@ -141,7 +132,7 @@ async def _connectors(caller: AuthenticatedCaller, tags: list[str], provider: st
     found: list[ConnectorResponse] = []
     page, pages = 1, 1
     while page <= pages:
-        listed = await connector_management.list_connectors(
+        listed = await connector_routes.list_connectors(
             caller.state, caller.principal, namespace=None, provider=provider, page=page, limit=MAX_PAGE_SIZE
         )
         found += [row for row in listed.connectors if not namespaces or row.namespace in namespaces]
@@ -150,7 +141,7 @@ async def _connectors(caller: AuthenticatedCaller, tags: list[str], provider: st
 
 
 async def _connector_by_id(caller: AuthenticatedCaller, connection_id: str) -> ConnectorResponse:
-    connector = await connector_management.find_active(caller.state, caller.principal, connection_id)
+    connector = await connector_routes.find_active(caller.state, caller.principal, connection_id)
     if connector is None:
         raise _not_found(connection_id)
     return connector
@@ -161,12 +152,6 @@ async def _only_connector(caller: AuthenticatedCaller, provider: str, tags: list
     if not connectors:
         raise _not_found(provider)
     return connectors[0]
-
-
-def _namespace_to_change(caller: AuthenticatedCaller, connector: ConnectorResponse) -> str:
-    namespace = connector.namespace or ""
-    require_coverage(caller.principal, namespace)
-    return namespace
 
 
 def _not_found(name: str) -> NotFoundError:
