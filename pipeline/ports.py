@@ -240,10 +240,11 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply(Generic[Answer]):
-    """An answer that validated against the requested schema."""
+    """An answer that validated against the requested schema; not `is_complete` if its end was cut off."""
 
     answer: Answer
     usage: TokenUsage
+    is_complete: bool = True
 
 
 class Reranker(Protocol):

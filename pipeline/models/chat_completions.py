@@ -2,15 +2,16 @@
 
 import asyncio
 import logging
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from json import JSONDecoder
 from time import monotonic
-from typing import Any
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlsplit
 
-from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI
-from openai.types.chat import ChatCompletion
-from pydantic import BaseModel, ValidationError
+from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncAzureOpenAI, AsyncOpenAI
+from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic_core import from_json
 
 from pipeline.errors import EndpointUnavailableError
 from pipeline.models.openai_embedder import PERMANENT_ERROR_STATUSES
@@ -27,8 +28,54 @@ MAX_RETRY_AFTER_SECONDS = 3600.0
 MAX_ATTEMPTS = 2
 """Attempts per question: an invalid answer is shown to the model once, with its validation errors."""
 MAX_ADAPTATIONS = 6
-_JSON_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+MAX_JSON_STARTS = 200
+"""Places of an answer at which an object is looked for."""
 _MAX_ERROR_CHARS = 300
+_MAX_REPORTED_TOKENS = 10**9
+
+
+def _valid_count(tokens: object) -> int:
+    return tokens if isinstance(tokens, int) and 0 <= tokens <= _MAX_REPORTED_TOKENS else 0
+
+
+def _joined_text(content: object) -> object:
+    """Return the text of a content that is given in parts."""
+    if not isinstance(content, list):
+        return content
+    return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+
+
+def _valid_usage(usage: object) -> object:
+    return usage if isinstance(usage, dict) else {}
+
+
+class _Message(BaseModel):
+    content: Annotated[str | None, BeforeValidator(_joined_text)] = None
+    refusal: str | None = None
+    tool_calls: list[dict[str, Any]] | None = None
+
+    def text(self) -> str:
+        """Return what it says, be it as arguments of a function that nobody offered."""
+        function = (self.tool_calls or [{}])[0].get("function")
+        return self.content or (str(function.get("arguments") or "") if isinstance(function, dict) else "")
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: Annotated[int, BeforeValidator(_valid_count)] = 0
+    completion_tokens: Annotated[int, BeforeValidator(_valid_count)] = 0
+
+
+class _Completion(BaseModel):
+    """The fields of a completion that are read; endpoints differ in others. `error`: sent by some with status 200."""
+
+    choices: list[_Choice] | None = None
+    usage: Annotated[_Usage, BeforeValidator(_valid_usage)] = _Usage()
+    error: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +94,10 @@ class _UsageMeter:
     input_tokens: int = 0
     output_tokens: int = 0
 
-    def add(self, completion: ChatCompletion) -> None:
+    def add(self, usage: _Usage) -> None:
         self.calls += 1
-        if completion.usage is not None:
-            self.input_tokens += completion.usage.prompt_tokens
-            self.output_tokens += completion.usage.completion_tokens
+        self.input_tokens += usage.prompt_tokens
+        self.output_tokens += usage.completion_tokens
 
     def token_usage(self) -> TokenUsage:
         return TokenUsage(self.calls, self.input_tokens, self.output_tokens, monotonic() - self.started_at)
@@ -75,7 +121,7 @@ class ChatCompletionsModel:
         monotonic_clock: Callable[[], float] = monotonic,
     ) -> None:
         # The client's own retries are off: they would block a stage, while a document can be retried later.
-        self._client = AsyncOpenAI(base_url=base_url, api_key=api_key or "none", timeout=timeout_seconds, max_retries=0)
+        self._client = _open_client(base_url, api_key or "none", timeout_seconds)
         self._url = base_url.rstrip("/")
         self._max_output_tokens = max_output_tokens
         self._concurrency_limit = asyncio.Semaphore(max_concurrency)
@@ -93,22 +139,27 @@ class ChatCompletionsModel:
         fault = ""
         async with self._concurrency_limit:
             for _ in range(MAX_ATTEMPTS):
-                answer = _answer_text(await self._complete(messages, schema, meter), meter)
+                choice = self._usable_choice(await self._complete(messages, schema, meter), meter)
+                answer, is_complete = choice.message.text(), choice.finish_reason != "length"
                 try:
-                    return ModelReply(schema.model_validate_json(_extract_json_object(answer)), meter.token_usage())
+                    found = _parse_answer(answer, schema) if is_complete else _parse_cut_answer(answer, schema)
+                    return ModelReply(found, meter.token_usage(), is_complete)
                 except ValidationError as error:
                     fault = _format_validation_errors(error)
+                if not is_complete:
+                    reason = f"{self.name} needs more tokens for its answer than it may have."
+                    raise UnusableReplyError(reason, meter.token_usage())
                 messages += [_message("assistant", answer), _message("user", _REPAIR_PROMPT.format(fault=fault))]
         raise UnusableReplyError(f"{self.name} answered in another shape than asked: {fault}", meter.token_usage())
 
     async def _complete(
         self, messages: list[dict[str, Any]], schema: type[BaseModel], meter: _UsageMeter
-    ) -> ChatCompletion:
+    ) -> _Completion:
         for _ in range(MAX_ADAPTATIONS):
             self._raise_if_backing_off()
             dialect, before = self._capabilities, self._consecutive_failures
             try:
-                completion = await self._client.chat.completions.create(
+                response = await self._client.chat.completions.with_raw_response.create(
                     model=self.name,
                     messages=messages,  # type: ignore[arg-type]  # made by _message, in the client's own form
                     **self._request_options(dialect, schema),
@@ -123,13 +174,15 @@ class ChatCompletionsModel:
                 raise self._record_outage(f"did not answer within {self._client.timeout} s", None, before) from error
             except APIConnectionError as error:
                 raise self._record_outage(f"can't be reached: {error.__cause__ or error}", None, before) from error
-            except ValueError as error:
-                raise self._record_outage(f"did not answer JSON: {error}", None, before) from error
-            if not isinstance(completion, ChatCompletion):
-                # Despite its type, the client returns an HTML page with status 200 as text.
-                raise self._record_outage(f"did not answer JSON: {str(completion)[:_MAX_ERROR_CHARS]}", None, before)
+            try:
+                completion = _Completion.model_validate_json(response.content)
+            except ValidationError as error:
+                reason = f"did not answer with a completion: {response.text[:_MAX_ERROR_CHARS]}"
+                raise self._record_outage(reason, None, before) from error
+            if completion.error and not completion.choices:
+                raise self._record_outage(f"answered: {str(completion.error)[:_MAX_ERROR_CHARS]}", None, before)
             self._consecutive_failures, self._outage = 0, None
-            meter.add(completion)
+            meter.add(completion.usage)
             return completion
         raise UnusableReplyError(f"The model endpoint {self._url} refuses every form of request.", meter.token_usage())
 
@@ -143,6 +196,16 @@ class ChatCompletionsModel:
         elif capabilities.response_format == "json_object":
             options["response_format"] = {"type": "json_object"}
         return options
+
+    def _usable_choice(self, completion: _Completion, meter: _UsageMeter) -> _Choice:
+        """Return the answer. Raises UnusableReplyError when there is none or the model refused."""
+        if not completion.choices:
+            raise UnusableReplyError(f"{self.name} gave no answer.", meter.token_usage())
+        choice = completion.choices[0]
+        if choice.message.refusal or choice.finish_reason == "content_filter":
+            reason = choice.message.refusal or "its content filter stopped it"
+            raise UnusableReplyError(f"{self.name} refused: {reason[:_MAX_ERROR_CHARS]}", meter.token_usage())
+        return choice
 
     def _raise_if_backing_off(self) -> None:
         if self._outage is not None and (left := self._outage[0] - self._monotonic_clock()) > 0:
@@ -171,25 +234,65 @@ def _message(role: str, content: str) -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
-def _answer_text(completion: ChatCompletion, meter: _UsageMeter) -> str:
-    """The text of an answer. Raises UnusableReplyError when the model refused or ran out of tokens."""
-    choice = completion.choices[0] if completion.choices else None
-    if choice is None or choice.message is None:
-        raise UnusableReplyError(f"{completion.model} gave no answer.", meter.token_usage())
-    if choice.message.refusal or choice.finish_reason == "content_filter":
-        reason = choice.message.refusal or "its content filter stopped it"
-        raise UnusableReplyError(f"{completion.model} refused: {reason[:_MAX_ERROR_CHARS]}", meter.token_usage())
-    if choice.finish_reason == "length":
-        raise UnusableReplyError(
-            f"{completion.model} needs more tokens for its answer than it may have.", meter.token_usage()
+def split_address(address: str) -> tuple[str, dict[str, str]]:
+    """Return the base address and the query of an endpoint's address, which may name the operation.
+
+    >>> split_address("https://models.example/v1/chat/completions?api-version=1")
+    ('https://models.example/v1', {'api-version': '1'})
+    """
+    parts = urlsplit(address)
+    path = parts.path.rstrip("/").removesuffix("/chat/completions")
+    return parts._replace(path=path, query="").geturl(), dict(parse_qsl(parts.query))
+
+
+def _open_client(address: str, api_key: str, timeout_seconds: float) -> AsyncOpenAI:
+    """Open a client of an endpoint; one with an API version takes the key as Azure does."""
+    base_url, query = split_address(address)
+    if (version := query.pop("api-version", None)) is None:
+        return AsyncOpenAI(
+            base_url=base_url, api_key=api_key, timeout=timeout_seconds, max_retries=0, default_query=query
         )
-    return choice.message.content or ""
+    return AsyncAzureOpenAI(
+        base_url=base_url,
+        api_version=version,
+        api_key=api_key,
+        timeout=timeout_seconds,
+        max_retries=0,
+        default_query=query,
+    )
 
 
-def _extract_json_object(text: str) -> str:
-    """The object in an answer that wraps it in words or a fence."""
-    found = _JSON_OBJECT.search(text)
-    return found[0] if found else text
+def _parse_answer(text: str, schema: type[Answer]) -> Answer:
+    """Return the last object of an answer that fits: words, fences and thoughts may stand around it."""
+    for candidate in reversed(list(_json_objects(text))):
+        try:
+            return schema.model_validate(candidate)
+        except ValidationError:
+            continue
+    return schema.model_validate_json(text)
+
+
+def _json_objects(text: str) -> Iterator[object]:
+    start, decoder = text.find("{"), JSONDecoder()
+    for _ in range(MAX_JSON_STARTS):
+        if start < 0:
+            return
+        try:
+            value, end = decoder.raw_decode(text, start)
+            yield value
+        except (ValueError, RecursionError):
+            end = start + 1
+        start = text.find("{", end)
+
+
+def _parse_cut_answer(text: str, schema: type[Answer]) -> Answer:
+    """Return what is whole of an answer that ends in the middle."""
+    begun = text[max(0, text.find("{")) :]
+    try:
+        whole = from_json(begun, allow_partial=True)
+    except ValueError:
+        whole = None
+    return schema.model_validate(whole)
 
 
 def _format_validation_errors(error: ValidationError) -> str:

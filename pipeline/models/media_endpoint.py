@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 
 from pipeline.errors import ParsingError, RetryableError
+from pipeline.models.chat_completions import split_address
 
 TIMEOUT_SECONDS = 120.0
 IMAGE_PROMPT = (
@@ -27,9 +28,11 @@ class MediaEndpoint:
         api_key: str | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
+        self._url, query = split_address(base_url)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client = httpx2.AsyncClient(timeout=TIMEOUT_SECONDS, headers=headers, transport=transport)
-        self._url = base_url.rstrip("/")
+        if api_key and "api-version" in query:
+            headers = {"api-key": api_key}
+        self._client = httpx2.AsyncClient(timeout=TIMEOUT_SECONDS, headers=headers, params=query, transport=transport)
         self._model = model
 
     async def aclose(self) -> None:

@@ -13,7 +13,17 @@ from tests.support.asgi_server import serve_app
 from tests.support.providers.api_description import ApiDescription
 from tests.support.providers.provider_double import DoubleResponse, ProviderDouble, ReceivedRequest
 
-_CLIENT = ("arch", "async", "lang", "os", "package-version", "retry-count", "runtime", "runtime-version")
+_CLIENT = (
+    "arch",
+    "async",
+    "lang",
+    "os",
+    "package-version",
+    "raw-response",
+    "retry-count",
+    "runtime",
+    "runtime-version",
+)
 HEADERS = frozenset({*(f"x-stainless-{name}" for name in _CLIENT), "x-stainless-read-timeout"})
 """Headers of the official client that the description does not list."""
 _DOCUMENT = re.compile(r'<document number="(\d+)" date="([^"]*)">\n(.*?)\n</document>', re.DOTALL)

@@ -1,12 +1,14 @@
 """The prompt of a language model for facts, and the parsing of its answer. Pure."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from pipeline.memory.attributes.attribute_extraction import comparable_attributes
@@ -66,6 +68,7 @@ _DANGLING = re.compile(
     r"I(?! (?!ski |taxi )\w{2,}i ))\b"
 )
 """Beginnings of texts that do not say of whom they speak; `IT` is a thing, `I` before a plural in -i Italian."""
+_MARKS = re.compile(r"[^\w\s]*")
 Operation = Literal["add", "replace", "extend", "end"]
 
 
@@ -76,21 +79,28 @@ def _require_all_fields(schema: dict[str, Any]) -> None:
         field.pop("default", None)
 
 
+def _strings(values: object) -> object:
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else values
+
+
+Strings = Annotated[list[str], BeforeValidator(_strings)]
+
+
 class ExtractedMemory(BaseModel):
-    """A fact as the model answers it."""
+    """A fact as the model answers it. Its schema asks for every field; one without a text and its quote is none."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_require_all_fields)
 
-    document: int
+    document: int = 1
     operation: Operation = "add"
     target: str = ""
     memory: Annotated[str, Field(min_length=1, max_length=MAX_MEMORY_CHARS)]
     quote: str
     speaker: str = ""
-    dates: list[str]
-    lasting: bool
-    inferred: bool
-    follows_from: list[str]
+    dates: Strings = []
+    lasting: bool = False
+    inferred: bool = False
+    follows_from: Strings = []
 
 
 class ExtractedMemories(BaseModel):
@@ -106,18 +116,21 @@ class ExtractedMemories(BaseModel):
     def _leave_out_malformed(cls, answer: Any) -> Any:
         if not isinstance(answer, dict) or not isinstance(items := answer.get("memories"), list):
             return answer
-        valid = [item for item in items if _is_valid(item)]
-        if items and not valid:
+        memories = [memory for item in items if (memory := _read_memory(item)) is not None]
+        if items and not memories:
             return answer
-        return {**answer, "memories": valid, "malformed": len(items) - len(valid)}
+        return {"memories": memories, "malformed": len(items) - len(memories)}
 
 
-def _is_valid(item: Any) -> bool:
+def _read_memory(item: Any) -> ExtractedMemory | None:
+    """Return an item without what was not asked for; None if it is no memory."""
+    if not isinstance(item, dict):
+        return None
+    stated = {name: item[name] for name in ExtractedMemory.model_fields if item.get(name) is not None}
     try:
-        ExtractedMemory.model_validate(item)
+        return ExtractedMemory.model_validate(stated)
     except ValidationError:
-        return False
-    return True
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,18 +194,32 @@ def parse_answer(
 
 
 def find_quote(text: str, quote: str) -> tuple[int, int] | None:
-    """Return the span of a quote in a text; None if it is not there. Spaces, case and quotation marks may differ.
+    """Return the span of a quote in a text; None if it is not there. Only letters and digits have to be the same.
 
-    >>> find_quote("She said:\\n Rome is  home.", "rome is home.")
-    (11, 25)
+    Spaces, case, punctuation, markup, accents and the width of characters may differ.
+
+    >>> find_quote("She said:\\n Rome is \u2014 home.", "rome is - home.")
+    (11, 26)
     """
-    words = quote.split()
-    if not words:
+    (sought, quoted), (letters, positions) = _letters(quote), _letters(text)
+    start = letters.find(sought)
+    if not sought or start < 0:
         return None
-    marks = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
-    pattern = r"\s+".join(re.escape(word.translate(marks)) for word in words)
-    match = re.search(pattern, text.translate(marks), re.IGNORECASE)
-    return None if match is None else match.span()
+    end = positions[start + len(sought) - 1] + 1
+    closing = len(quote) - 1 - quoted[-1]
+    return positions[start], end + len(_MARKS.findall(text[end : end + closing])[0])
+
+
+@lru_cache(maxsize=16)
+def _letters(text: str) -> tuple[str, Sequence[int]]:
+    """Return the letters and digits of a text in plain form, and where each stands; cached for a document's quotes."""
+    found = [
+        (letter, at)
+        for at, char in enumerate(text)
+        for letter in unicodedata.normalize("NFKD", char).casefold()
+        if letter.isalnum()
+    ]
+    return "".join(letter for letter, _ in found), [at for _, at in found]
 
 
 def _fault(item: ExtractedMemory, span: tuple[int, int] | None, known_memories: Mapping[str, MemoryRow]) -> str | None:

@@ -93,7 +93,11 @@ class LlmExtractor:
         self.on_items(len(parsed.facts), parsed.rejected)
         if parsed.rejected:
             log.info("Left out memories that the model gave: %s", dict(parsed.rejected))
-        return [(job_index, replace(fact, extracted_by=self.model.name)) for job_index, fact in parsed.facts]
+        facts = [(job_index, replace(fact, extracted_by=self.model.name)) for job_index, fact in parsed.facts]
+        if not reply.is_complete:
+            log.warning("Rules read what the model left of %d parts of documents: its answer was cut off", len(batch))
+            facts += await asyncio.to_thread(_extract_rest_by_rules, jobs, batch, parsed.facts)
+        return facts
 
     async def _record_usage(
         self, namespace: NamespaceRow, batch: Sequence[TextPart], outcome: str, token_usage: TokenUsage
@@ -119,6 +123,17 @@ def extract_parts_by_rules(jobs: Sequence[ExtractionJob], parts: Sequence[TextPa
         for part in parts
         for fact in extract_job_facts(replace(jobs[part.job_index], text=part.text))
     ]
+
+
+def _extract_rest_by_rules(
+    jobs: Sequence[ExtractionJob], batch: Sequence[TextPart], facts: Sequence[tuple[int, CandidateFact]]
+) -> list[tuple[int, CandidateFact]]:
+    """Return what the rules find behind the last passage that a model has quoted of each document."""
+    ends: defaultdict[int, int] = defaultdict(int)
+    for job_index, fact in facts:
+        ends[job_index] = max(ends[job_index], fact.end or 0)
+    found = extract_parts_by_rules(jobs, batch)
+    return [(job_index, fact) for job_index, fact in found if fact.end is None or fact.end > ends[job_index]]
 
 
 def _shift_offset(offset: int | None, part: TextPart) -> int | None:

@@ -19,6 +19,7 @@ from pipeline.models.chat_completions import (
 from pipeline.ports import ModelReply, UnusableReplyError
 from pipeline.settings import Settings
 from tests.support.chat_endpoint_double import ChatEndpointDouble, completion, error_answer, serve
+from tests.support.http_stub import StubResponse, stub_server
 from tests.support.providers.provider_double import DoubleResponse
 
 pytestmark = pytest.mark.anyio
@@ -104,9 +105,79 @@ async def test_a_bad_answer_is_repaired_once(bad: str) -> None:
     assert fault["role"] == "user"
 
 
-async def test_an_answer_wrapped_in_words_is_read() -> None:
-    async with serving_model(ChatEndpointDouble(lambda _: 'Sure!\n```json\n{"total": 5}\n```')) as model:
-        assert (await ask_for_sum(model)).usage.calls == 1
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        'Sure!\n```json\n{"total": 5}\n```',
+        'The {sum} is\n{"total": 5}\nas {asked}.',
+        '<think>{"total": 4}? No, {"total": "more"}.</think>{"total": 5}',
+    ],
+    ids=["fence", "braces in prose", "thoughts"],
+)
+async def test_an_answer_wrapped_in_words_is_read(wrapped: str) -> None:
+    async with serving_model(ChatEndpointDouble(lambda _: wrapped)) as model:
+        reply = await ask_for_sum(model)
+    assert (reply.answer.total, reply.usage.calls) == (5, 1)
+
+
+FIVE = '{"total": 5}'
+
+
+@pytest.mark.parametrize(
+    ("message", "usage"),
+    [
+        ({"content": FIVE}, None),
+        ({"content": FIVE}, {"prompt_tokens": -1, "completion_tokens": "12"}),
+        ({"content": FIVE}, [1]),
+        ({"content": [{"type": "text", "text": '{"total":'}, {"type": "text", "text": " 5}"}]}, {}),
+        ({"content": None, "tool_calls": [{"id": "t", "function": {"name": "sum", "arguments": FIVE}}]}, {}),
+        ({"content": FIVE, "reasoning": {"steps": 3}}, {"prompt_tokens": 10**30}),
+    ],
+    ids=["no usage", "wrong usage", "usage of another shape", "in parts", "a tool call", "unknown fields"],
+)
+async def test_a_completion_of_another_endpoint_is_read(message: dict[str, Any], usage: Any) -> None:
+    stub = StubResponse(json.dumps({"choices": [{"message": message}], "usage": usage}).encode())
+    async with stub_server({"/chat/completions": stub}) as server:
+        model = ChatCompletionsModel(base_url=server.url, model="double")
+        reply = await ask_for_sum(model)
+        await model.aclose()
+    assert (reply.answer.total, reply.usage.input_tokens, reply.usage.output_tokens) == (5, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("address", "asked"),
+    [
+        ("/v1/", "/v1/chat/completions"),
+        ("/v1/chat/completions", "/v1/chat/completions"),
+        ("/v1?route=eu", "/v1/chat/completions?route=eu"),
+        (
+            "/openai/deployments/small?api-version=2024-10-21",
+            "/openai/deployments/small/chat/completions?api-version=2024-10-21",
+        ),
+    ],
+)
+async def test_an_address_may_name_the_operation_or_have_a_query(address: str, asked: str) -> None:
+    stub = StubResponse(json.dumps({"choices": [{"message": {"content": FIVE}}]}).encode())
+    async with stub_server({asked: stub}) as server:
+        model = ChatCompletionsModel(base_url=server.url + address, model="double", api_key="secret")
+        assert (await ask_for_sum(model)).answer.total == 5
+        await model.aclose()
+    [(_, headers, _)] = server.requests
+    assert (headers.get("api-key") or headers["authorization"]).endswith("secret")
+
+
+class Numbers(BaseModel):
+    """A longer answer of the tests."""
+
+    numbers: list[int] = []
+
+
+async def test_the_whole_items_of_an_answer_that_was_cut_off_are_kept() -> None:
+    double = ChatEndpointDouble(answer_five)
+    double.fail(completion('{"numbers": [1, 2, ', finish="length"))
+    async with serving_model(double) as model:
+        reply = await model.generate("Count.", "to nine", Numbers)
+    assert (reply.answer.numbers, reply.is_complete, len(double.calls)) == ([1, 2], False, 1)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +214,10 @@ async def test_what_it_will_never_answer_is_unusable(answer: DoubleResponse, rea
         DoubleResponse(502, b"<html>Bad gateway</html>", media_type="text/html"),
         DoubleResponse(200, b"<html>Please log in</html>", media_type="text/html"),
         DoubleResponse(200, b'{"id": "chatc', media_type="application/json"),
+        DoubleResponse(200, b'{"error": {"code": 429, "message": "slow down"}}', media_type="application/json"),
+        DoubleResponse(200, b'data: {"choices": []}', media_type="text/event-stream"),
     ],
-    ids=["500", "503", "429", "401", "404", "a proxy's page", "a login page", "half an answer"],
+    ids=["500", "503", "429", "401", "404", "a proxy's page", "a login page", "half an answer", "an error", "a stream"],
 )
 async def test_an_endpoint_that_is_away_is_left_alone_for_a_while(answer: DoubleResponse) -> None:
     double, time = ChatEndpointDouble(answer_five), FakeMonotonicClock()

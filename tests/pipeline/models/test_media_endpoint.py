@@ -54,3 +54,12 @@ async def test_a_busy_endpoint_is_retryable_and_an_unwilling_one_is_not() -> Non
         with pytest.raises(ParsingError, match="no description"):
             await media.describe(PNG, "image/png")
         await media.aclose()
+
+
+async def test_an_address_with_an_api_version_takes_the_key_in_azures_header() -> None:
+    described = StubResponse(json.dumps({"choices": [{"message": {"content": "A red boat."}}]}).encode())
+    async with stub_server({"/eyes/chat/completions?api-version=1": described}) as server:
+        media = MediaEndpoint(base_url=f"{server.url}/eyes?api-version=1", model="eyes", api_key="secret")
+        assert await media.describe(PNG, "image/png") == "A red boat."
+        await media.aclose()
+    assert server.requests[0][1]["api-key"] == "secret"
