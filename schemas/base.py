@@ -1,7 +1,7 @@
 """Base models of events and of HTTP bodies."""
 
 import re
-from datetime import UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from types import NoneType
 from typing import Any, ClassVar, Self, get_args
 
@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 
 MetadataValue = str | bool | int | float | list[str]
 Metadata = dict[str, MetadataValue]
+_COARSE = re.compile("[0-9]{4}(-[0-9]{2})?")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
@@ -20,6 +21,25 @@ def replace_unstorable(text: str) -> str:
     'a� b�'
     """
     return _UNSTORABLE.sub("\ufffd", text)
+
+
+def parse_iso_time(text: str) -> datetime | None:
+    """Parse a year, month, day or time in ISO 8601, in UTC without a zone; None if it is none.
+
+    >>> parse_iso_time("2023-05").day, parse_iso_time("yesterday")
+    (1, None)
+    """
+    text = text.strip()
+    if _COARSE.fullmatch(text):
+        text += "-01-01" if len(text) == 4 else "-01"
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    # The first and last year of the calendar leave no room for zones or for adding to the time.
+    if not MINYEAR < parsed.year < MAXYEAR:
+        return None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 class Event(BaseModel):

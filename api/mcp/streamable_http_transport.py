@@ -118,7 +118,8 @@ class _McpRoute(ContractRoute):
 router = APIRouter(route_class=_McpRoute, include_in_schema=False)
 
 
-# No 400: the SDK checks the body and options.
+# No 400: the SDK checks the body and options. Configurations of clients often end the address in a slash.
+@router.post(f"{MCP_PATH}/", responses=error_responses(401, 403))
 @router.post(MCP_PATH, responses=error_responses(401, 403))
 async def post_message(request: Request) -> Response:
     """Answer a message; any valid key is accepted, and each tool call is authorized with it."""

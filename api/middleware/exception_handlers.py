@@ -37,6 +37,8 @@ _PATTERN_MESSAGES = {
     NAMESPACE_PATTERN: "may have letters, digits, '_', ':' and '-' only",
     BUCKET_PATTERN: "may have small letters, digits, '_' and '-' only, and begins with a letter or a digit",
 }
+_EARLIER_INTERFACES = ("/v3/", "/v4/")
+"""Interfaces whose failures all have one shape, with a text as `error`."""
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _STATUS_TITLES = {404: "Not found", 405: "Method not allowed"}
 
@@ -110,13 +112,15 @@ async def _handle_rejected_error(_: Request, error: Exception) -> Response:
     return error_response(500, "Stored data could not be read", "Ask the operator to run `recollect doctor`.")
 
 
-async def _handle_validation_error(_: Request, error: Exception) -> Response:
+async def _handle_validation_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     problems = error.errors()
     shown = [validation_issue(problem, error.body) for problem in problems[:MAX_VALIDATION_ISSUES]]
     if len(problems) > MAX_VALIDATION_ISSUES:
         shown.append({"message": f"and {len(problems) - MAX_VALIDATION_ISSUES} more problems", "path": []})
+    if request.url.path.startswith(_EARLIER_INTERFACES):
+        return error_response(400, "The request is not valid", "; ".join(str(issue["message"]) for issue in shown))
     where = str(problems[0]["loc"][0]) if problems and problems[0]["loc"] else "body"
     return _json_response(400, {"success": False, "error": shown, "data": {"in": where}})
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Wit
 from pydantic_core import PydanticCustomError
 
 from schemas import limits
-from schemas.base import Metadata, format_timestamp
+from schemas.base import Metadata, format_timestamp, parse_iso_time
 
 T = TypeVar("T")
 if TYPE_CHECKING:
@@ -87,8 +87,18 @@ def _validate_uri(text: str) -> str:
     return text
 
 
+def _validate_date(text: str) -> str:
+    if text.strip() and parse_iso_time(text) is None:
+        raise PydanticCustomError(
+            "date", "must be a date or a time in ISO 8601, like 2026-11-30 or 2026-11-30T09:30:00Z"
+        )
+    return text
+
+
 REJECT_NUL = AfterValidator(_reject_nul_and_surrogates)
 Text = Annotated[str, REJECT_NUL]
+Date = Annotated[Text, AfterValidator(_validate_date)]
+"""Date of a text; an empty one clears it."""
 COERCE_WHOLE_FLOAT = BeforeValidator(_coerce_whole_float)
 """Must follow the bounds of a StrictInt: accepts 10 and 10.0, but not "10" or true."""
 Uri = Annotated[Text, AfterValidator(_validate_uri), WithJsonSchema({"type": "string", "format": "uri"})]

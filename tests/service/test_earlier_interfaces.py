@@ -56,7 +56,9 @@ class EarlierInterface:
         """The reason of an answer that must be this failure."""
         response = await self._send(method, path, body)
         assert response.status_code == status, f"{method} {path}: {response.status_code} {response.text}"
-        return f"{response.json()['error']}: {response.json()['details']}"
+        body = response.json()
+        assert body.keys() == {"error", "details"}
+        return f"{body['error']}: {body['details']}"
 
     async def reason_of_forgetting(self, namespace: str, memory: str) -> str | None:
         """The reason that is kept with a forgotten memory."""

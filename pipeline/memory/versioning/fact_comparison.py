@@ -4,15 +4,15 @@ Draws only `updates` relations within one attribute: a false update hides a true
 not.
 """
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import MAXYEAR, MINYEAR, UTC, datetime
+from datetime import datetime
 from itertools import islice
 
 from pipeline.memory.attributes.attribute import Attribute, contradicts, is_equivalent, will_contradict
 from pipeline.memory.outlines.replacement import probability
 from pipeline.memory.versioning.expiration_rules import takes_effect
+from schemas.base import parse_iso_time
 from schemas.events import Relation
 
 MAX_UPDATE_TARGETS = 20
@@ -20,7 +20,6 @@ MAX_UPDATE_TARGETS = 20
 
 All are named, not only the last, so that the order of versions survives the deletion of one in the middle.
 """
-_COARSE = re.compile("[0-9]{4}(-[0-9]{2})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +72,12 @@ def parse_valid_time(stated: str | None, default: datetime) -> datetime:
 
     A time without a zone is taken as UTC.
 
-    >>> parse_valid_time("2023-05-08", datetime(2026, 1, 1, tzinfo=UTC)).year
+    >>> parse_valid_time("2023-05-08", datetime.min).year
     2023
     """
     if not stated:
         return default
-    text = stated.strip()
-    if _COARSE.fullmatch(text):
-        text += "-01-01" if len(text) == 4 else "-01"
-    try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError:
-        return default
-    # The first and last year of the calendar leave no room for zones or for adding to the time.
-    if not MINYEAR < parsed.year < MAXYEAR:
-        return default
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+    return parse_iso_time(stated) or default
 
 
 def compare_fact(

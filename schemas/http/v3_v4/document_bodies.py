@@ -6,7 +6,7 @@ from pydantic import Field
 
 from schemas.base import ResponseBody
 from schemas.events import Dreaming, TaskType
-from schemas.http.field_types import MetadataBody, NewDocumentId, ResponseMetadata, SupportingContext, Text
+from schemas.http.field_types import Date, MetadataBody, NewDocumentId, ResponseMetadata, SupportingContext, Text
 from schemas.http.pagination import Pagination
 from schemas.http.v3_v4.lenient_body import LenientBody, TaggedBody
 from schemas.limits import MAX_BATCH_DOCUMENTS, MAX_FILEPATH_LENGTH
@@ -30,7 +30,7 @@ class DocumentFields(TaggedBody):
     metadata: MetadataBody | None = None
     filter_by_metadata: MetadataBody | None = None
     entity_context: SupportingContext | None = None
-    document_date: Text | None = None
+    document_date: Date | None = None
     filepath: FilePath | None = None
     task_type: TaskType | None = None
     dreaming: Dreaming | None = None

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from schemas.base import ResponseBody
-from schemas.http.field_types import MetadataBody, ResponseMetadata, Text
+from schemas.http.field_types import Date, MetadataBody, ResponseMetadata, Text
 from schemas.http.pagination import Pagination
 from schemas.http.v3_v4.lenient_body import ContainerTag, LenientBody
 from schemas.limits import MAX_FORGET_IDS, MAX_FORGET_QUERY_LENGTH
@@ -17,7 +17,7 @@ MemoryText = Annotated[Text, Field(min_length=1, max_length=10_000)]
 class TemporalContext(LenientBody):
     """Date of the source and dates of the described event, ISO 8601."""
 
-    document_date: Text | None = None
+    document_date: Date | None = None
     event_date: list[Text] | None = None
 
 

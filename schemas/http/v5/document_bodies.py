@@ -25,7 +25,7 @@ class BatchItem(RequestBody):
     supporting_context: fields.Omittable[fields.SupportingContext] = None
     metadata: fields.Omittable[fields.MetadataBody] = None
     group: fields.Omittable[fields.MetadataBody] = None
-    date: fields.Omittable[fields.Text] = None
+    date: fields.Omittable[fields.Date] = None
 
 
 class DocumentBody(BatchItem):
@@ -52,7 +52,7 @@ class DocumentPatch(PatchBody):
     supporting_context: fields.Omittable[fields.SupportingContext] = None
     metadata: fields.Omittable[fields.MetadataBody] = None
     group: fields.Omittable[fields.MetadataBody] = None
-    date: fields.Omittable[fields.Text] = None
+    date: fields.Omittable[fields.Date] = None
     task_type: fields.Omittable[TaskType] = None
     dreaming: fields.Omittable[Dreaming] = None
 
@@ -63,7 +63,7 @@ class FileFormFields(RequestBody):
     supporting_context: fields.Omittable[fields.SupportingContext] = None
     metadata: fields.Omittable[str] = None
     group: fields.Omittable[str] = None
-    date: fields.Omittable[fields.Text] = None
+    date: fields.Omittable[fields.Date] = None
     task_type: fields.Omittable[TaskType] = None
     dreaming: fields.Omittable[Dreaming] = None
     file_type: fields.Omittable[FileType] = None

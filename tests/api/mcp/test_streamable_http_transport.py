@@ -14,8 +14,9 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 ACCEPT = {"accept": "application/json, text/event-stream"}
 
 
-async def test_a_message_is_answered_in_json_without_a_session(client: ContractClient) -> None:
-    response = await client("POST", "/mcp", PING, headers=ACCEPT)
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
+async def test_a_message_is_answered_in_json_without_a_session(client: ContractClient, path: str) -> None:
+    response = await client("POST", path, PING, headers=ACCEPT)
     assert response.json() == {"jsonrpc": "2.0", "id": 1, "result": {}}
     assert "mcp-session-id" not in response.headers
 

@@ -329,3 +329,11 @@ async def test_a_url_with_a_password_is_refused_before_it_is_stored(url: str, cl
 
 async def test_a_url_with_an_at_sign_in_its_path_is_taken(client: ContractClient) -> None:
     await client.ok("POST", "/ns/alice/document", {"content": "https://example.org/@ada"})
+
+
+@pytest.mark.parametrize("date", ["yesterday", "01/03/2024", "2024-13-01", "9999-12-31"])
+async def test_a_date_that_cannot_be_read_is_refused(client: ContractClient, date: str) -> None:
+    for method, path in (("POST", "/ns/alice/document"), ("PATCH", "/ns/alice/document/note")):
+        answer = await client.fails(400, method, path, {"content": "x", "date": date})
+        assert "ISO 8601" in json.dumps(answer)
+    await client.fails(400, "POST", "/v3/documents", {"content": "x", "documentDate": date})
