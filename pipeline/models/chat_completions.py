@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from json import JSONDecoder
 from time import monotonic
 from typing import Annotated, Any
@@ -28,6 +29,8 @@ MAX_RETRY_AFTER_SECONDS = 3600.0
 MAX_ATTEMPTS = 2
 """Attempts per question: an invalid answer is shown to the model once, with its validation errors."""
 MAX_ADAPTATIONS = 6
+_REJECTED_PARAMETER_STATUSES = {*PERMANENT_ERROR_STATUSES, HTTPStatus.INTERNAL_SERVER_ERROR}
+"""Statuses of what an endpoint does not know; llama.cpp answers 500 where a model's template raises an error."""
 MAX_JSON_STARTS = 200
 """Places of an answer at which an object is looked for."""
 _MAX_ERROR_CHARS = 300
@@ -85,6 +88,7 @@ class _EndpointCapabilities:
     response_format: str = "json_schema"
     token_limit_parameter: str = "max_tokens"  # noqa: S105 - the name of a parameter
     supports_temperature: bool = True
+    supports_system_role: bool = True
 
 
 @dataclass(eq=False, slots=True)
@@ -161,7 +165,7 @@ class ChatCompletionsModel:
             try:
                 response = await self._client.chat.completions.with_raw_response.create(
                     model=self.name,
-                    messages=messages,  # type: ignore[arg-type]  # made by _message, in the client's own form
+                    messages=messages if dialect.supports_system_role else _without_system_role(messages),  # type: ignore[arg-type]  # made by _message, in the client's own form
                     **self._request_options(dialect, schema),
                 )
             except APIStatusError as error:
@@ -234,6 +238,12 @@ def _message(role: str, content: str) -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
+def _without_system_role(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages with the instructions in the question, for models that know no system role."""
+    instructions, question, *rest = messages
+    return [_message("user", f"{instructions['content']}\n\n{question['content']}"), *rest]
+
+
 def split_address(address: str) -> tuple[str, dict[str, str]]:
     """Return the base address and the query of an endpoint's address, which may name the operation.
 
@@ -302,11 +312,13 @@ def _format_validation_errors(error: ValidationError) -> str:
 
 def _adapt_capabilities(capabilities: _EndpointCapabilities, error: APIStatusError) -> _EndpointCapabilities | None:
     """Capabilities without the parameter that the endpoint rejects; None when it rejects something else."""
-    if error.status_code not in PERMANENT_ERROR_STATUSES:
+    if error.status_code not in _REJECTED_PARAMETER_STATUSES:
         return None
     said = f"{error.param if hasattr(error, 'param') else ''} {error.response.text}".lower()
     if capabilities.token_limit_parameter == "max_tokens" and "max_completion_tokens" in said:  # noqa: S105 - the name of a parameter
         return replace(capabilities, token_limit_parameter="max_completion_tokens")  # noqa: S106 - the name of a parameter
+    if capabilities.supports_system_role and "system" in said and "role" in said:
+        return replace(capabilities, supports_system_role=False)
     if capabilities.supports_temperature and "temperature" in said:
         return replace(capabilities, supports_temperature=False)
     if capabilities.response_format == "json_schema" and ("response_format" in said or "json_schema" in said):

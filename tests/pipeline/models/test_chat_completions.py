@@ -316,6 +316,21 @@ async def test_what_an_endpoint_does_not_know_is_left_out_from_then_on(
         assert member is None or second[member] == 50
 
 
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (500, "Jinja Exception: System role not supported"),
+        (400, "'messages[0].role' does not support 'system' with this model."),
+    ],
+)
+async def test_a_model_without_a_system_role_gets_the_instructions_with_the_question(status: int, message: str) -> None:
+    double = ChatEndpointDouble(answer_five)
+    double.fail(error_answer(status, message))
+    async with serving_model(double) as model:
+        assert (await ask_for_sum(model)).answer.total == 5
+    assert double.bodies[1]["messages"] == [{"role": "user", "content": "Add.\n\n2 and 3"}]
+
+
 async def test_so_many_questions_at_a_time_and_no_more() -> None:
     double = ChatEndpointDouble(answer_five)
     double.unanswered = 2
