@@ -127,6 +127,7 @@ class ChatCompletionsModel:
         # The client's own retries are off: they would block a stage, while a document can be retried later.
         self._client = _open_client(base_url, api_key or "none", timeout_seconds)
         self._url = base_url.rstrip("/")
+        self._timeout_seconds = timeout_seconds
         self._max_output_tokens = max_output_tokens
         self._concurrency_limit = asyncio.Semaphore(max_concurrency)
         self._capabilities = _EndpointCapabilities()
@@ -163,19 +164,21 @@ class ChatCompletionsModel:
             self._raise_if_backing_off()
             dialect, before = self._capabilities, self._consecutive_failures
             try:
-                response = await self._client.chat.completions.with_raw_response.create(
-                    model=self.name,
-                    messages=messages if dialect.supports_system_role else _without_system_role(messages),  # type: ignore[arg-type]  # made by _message, in the client's own form
-                    **self._request_options(dialect, schema),
-                )
+                # A client counts the time between bytes, not until the last one.
+                async with asyncio.timeout(self._timeout_seconds):
+                    response = await self._client.chat.completions.with_raw_response.create(
+                        model=self.name,
+                        messages=messages if dialect.supports_system_role else _without_system_role(messages),  # type: ignore[arg-type]  # made by _message, in the client's own form
+                        **self._request_options(dialect, schema),
+                    )
             except APIStatusError as error:
                 adapted = _adapt_capabilities(dialect, error)
                 if adapted is not None:
                     self._capabilities = adapted
                     continue
                 raise self._classify_status_error(error, meter, before) from error
-            except APITimeoutError as error:
-                raise self._record_outage(f"did not answer within {self._client.timeout} s", None, before) from error
+            except (APITimeoutError, TimeoutError) as error:
+                raise self._record_outage(f"did not answer within {self._timeout_seconds} s", None, before) from error
             except APIConnectionError as error:
                 raise self._record_outage(f"can't be reached: {error.__cause__ or error}", None, before) from error
             try:

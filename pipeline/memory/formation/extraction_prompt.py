@@ -18,6 +18,7 @@ from pipeline.memory.formation.prompt_batches import TextPart
 from pipeline.memory.formation.rule_based_extraction import CandidateFact
 from pipeline.memory.versioning.fact_comparison import parse_valid_time
 from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
+from schemas.base import parse_iso_time
 from schemas.events import Relation
 
 MAX_MEMORY_CHARS = 600
@@ -266,12 +267,16 @@ def _to_candidate_fact(
         end=None if span is None else part.start + span[1],
         # Without attributes it replaces nothing: a page or file may be by anybody.
         attributes=() if inferred or _is_page_about_user(text, job) else comparable_attributes(text),
-        dates=tuple(dict.fromkeys(date for date in item.dates if _DATES.fullmatch(date))),
+        dates=tuple(dict.fromkeys(filter(_is_date, item.dates))),
         is_inference=inferred,
         relations=derived or _operation_relations(item, job, known_memories),
         in_profile=may_be_users(job.type, is_synced=job.is_synced),
         said_by=_speaker(item),
     )
+
+
+def _is_date(text: str) -> bool:
+    return _DATES.fullmatch(text) is not None and all(map(parse_iso_time, text.split("/")))
 
 
 def _speaker(item: ExtractedMemory) -> str | None:

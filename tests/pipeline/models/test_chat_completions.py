@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import Any
 
 import pytest
@@ -277,6 +277,26 @@ async def test_an_answer_that_does_not_come_is_not_waited_for() -> None:
     async with serving_model(double, seconds=0.2) as model:
         with pytest.raises(EndpointUnavailableError, match="did not answer"):
             await ask_for_sum(model)
+
+
+async def test_an_answer_that_comes_byte_by_byte_is_not_waited_for_either() -> None:
+    finished = asyncio.Event()
+
+    async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer):
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n")
+            while not writer.is_closing():
+                writer.write(b" ")
+                await asyncio.sleep(0.01)
+        finished.set()
+
+    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        model = ChatCompletionsModel(base_url=f"http://127.0.0.1:{port}", model="double", timeout_seconds=0.2)
+        with pytest.raises(EndpointUnavailableError, match=r"did not answer within 0\.2 s"):
+            await ask_for_sum(model)
+        await model.aclose()
+        await finished.wait()
 
 
 async def test_nobody_there_is_away_too() -> None:

@@ -230,6 +230,14 @@ async def test_an_item_is_good_whose_text_and_quote_are(item: dict[str, Any]) ->
     assert (answered.texts, answered.rejected) == (["User lives in Linz"], {"kept": 1})
 
 
+async def test_dates_that_are_none_are_left_out() -> None:
+    dates = ["yesterday", "9999-99-99", "2024-13", "2024-02-30/2024-03-01", None, "2024-05", "2024-05-06/2024-05-09"]
+    answered = await answer([{**LINZ, "dates": dates}])
+    assert isinstance(answered.facts, list)
+    [fact] = answered.facts
+    assert fact.dates == ("2024-05", "2024-05-06/2024-05-09")
+
+
 async def test_what_stands_beside_the_memories_is_not_read() -> None:
     assert (await answer(json.dumps({"thoughts": "few", "memories": [LINZ]}))).texts == ["User lives in Linz"]
 
