@@ -1,5 +1,6 @@
 """Images and audio to text through an OpenAI-compatible endpoint, where the operator configured one."""
 
+import asyncio
 import base64
 from http import HTTPStatus
 from typing import Any
@@ -26,14 +27,16 @@ class MediaEndpoint:
         base_url: str,
         model: str,
         api_key: str | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self._url, query = split_address(base_url)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         if api_key and "api-version" in query:
             headers = {"api-key": api_key}
-        self._client = httpx2.AsyncClient(timeout=TIMEOUT_SECONDS, headers=headers, params=query, transport=transport)
+        self._client = httpx2.AsyncClient(timeout=timeout_seconds, headers=headers, params=query, transport=transport)
         self._model = model
+        self._timeout_seconds = timeout_seconds
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -60,8 +63,10 @@ class MediaEndpoint:
 
     async def _post(self, path: str, medium: str, **body: Any) -> Any:
         try:
-            response = await self._client.post(self._url + path, **body)
-        except httpx2.TransportError as error:
+            # The client's own timeout applies to each read; this one to the whole request.
+            async with asyncio.timeout(self._timeout_seconds):
+                response = await self._client.post(self._url + path, **body)
+        except (httpx2.TransportError, TimeoutError) as error:
             raise RetryableError(f"The model endpoint {self._url} did not answer: {error!r}.") from error
         reason = f"The model endpoint {self._url} answered {response.status_code}: {response.text[:200]}"
         if response.status_code >= 500 or response.status_code == HTTPStatus.TOO_MANY_REQUESTS:

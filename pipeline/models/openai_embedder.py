@@ -1,5 +1,6 @@
 """An embedder behind any OpenAI-compatible endpoint: POST {base_url}/embeddings."""
 
+import asyncio
 import base64
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
@@ -37,12 +38,14 @@ class OpenAIEmbedder:
         model: str,
         dimensions: int,
         api_key: str | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client = httpx2.AsyncClient(timeout=TIMEOUT_SECONDS, headers=headers, transport=transport)
+        self._client = httpx2.AsyncClient(timeout=timeout_seconds, headers=headers, transport=transport)
         self._url = base_url.rstrip("/") + "/embeddings"
         self._model = model
+        self._timeout_seconds = timeout_seconds
         self._sends_dimensions = True
         self.name = model
         self.dimensions = dimensions
@@ -77,10 +80,12 @@ class OpenAIEmbedder:
 
     async def _post(self, body: dict[str, Any]) -> httpx2.Response:
         try:
-            return await self._client.post(self._url, json=body)
+            # The client's own timeout applies to each read; this one to the whole request.
+            async with asyncio.timeout(self._timeout_seconds):
+                return await self._client.post(self._url, json=body)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise OutageError(f"The embedding endpoint {self._url} did not answer: {error!r}") from error
-        except httpx2.TransportError as error:
+        except (httpx2.TransportError, TimeoutError) as error:
             raise RetryableError(f"The embedding endpoint {self._url} did not answer: {error!r}") from error
 
     def _raise_for_status(self, response: httpx2.Response) -> None:

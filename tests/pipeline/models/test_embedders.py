@@ -1,5 +1,6 @@
 """Contract of every embedder, and what each adds."""
 
+import asyncio
 import json
 from collections.abc import Callable
 
@@ -101,6 +102,17 @@ async def test_an_endpoint_that_does_not_answer_is_tried_again_later() -> None:
 
     with pytest.raises(OutageError, match="did not answer"):
         await _endpoint(refuse).embed_query("hello")
+
+
+async def test_an_answer_that_never_ends_is_given_up() -> None:
+    async def drip(_: httpx2.Request) -> httpx2.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    transport = httpx2.MockTransport(drip)
+    endpoint = OpenAIEmbedder(base_url="http://x", model="m", dimensions=3, timeout_seconds=0.01, transport=transport)
+    with pytest.raises(RetryableError, match="did not answer"):
+        await endpoint.embed_query("hello")
 
 
 async def test_an_endpoint_that_refuses_dimensions_is_asked_without() -> None:

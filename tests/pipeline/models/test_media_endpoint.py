@@ -1,8 +1,10 @@
 """Images and audio become text where an endpoint is configured."""
 
+import asyncio
 import json
 from hashlib import sha256
 
+import httpx2
 import pytest
 
 from pipeline.errors import ParsingError, RetryableError
@@ -54,6 +56,16 @@ async def test_a_busy_endpoint_is_retryable_and_an_unwilling_one_is_not() -> Non
         with pytest.raises(ParsingError, match="no description"):
             await media.describe(PNG, "image/png")
         await media.aclose()
+
+
+async def test_an_answer_that_never_ends_is_given_up() -> None:
+    async def drip(_: httpx2.Request) -> httpx2.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    media = MediaEndpoint(base_url="http://x", model="eyes", timeout_seconds=0.01, transport=httpx2.MockTransport(drip))
+    with pytest.raises(RetryableError, match="did not answer"):
+        await media.describe(PNG, "image/png")
 
 
 async def test_an_address_with_an_api_version_takes_the_key_in_azures_header() -> None:
