@@ -1,64 +1,100 @@
-"""Arrays and string columns of dataclasses, one after another in a file that is mapped."""
+"""Values made of dataclasses, arrays and string columns, taken apart into arrays that lie in a mapped file.
+
+Arrays follow one another in a file, each padded with zeros to a multiple of 64 bytes and summed up with its padding.
+"""
 
 import mmap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.rows import StringColumn
 
-Arrays = TypeVar("Arrays")
-NamedArrays = Mapping[str, NDArray[Any]]
+AnyArray = NDArray[Any]
+ArrayEntry = tuple[str, Sequence[int], int]
+"""Type, shape and sum of an array in a file."""
+BLOCK_BYTES = 1 << 20
 _ALIGNMENT_BYTES = 64
 
 
-def to_arrays(columns: object) -> dict[str, NDArray[Any]]:
-    """The arrays of a dataclass by name, those of a string column by two; None is left out."""
-    parts: dict[str, NDArray[Any]] = {}
-    for field in fields(columns):  # type: ignore[arg-type]  # a dataclass, which no bound can say
-        value = getattr(columns, field.name)
-        if isinstance(value, StringColumn):
+def take_apart(value: object, arrays: list[AnyArray]) -> Any:
+    """Append the arrays that a value is made of; return how, as JSON, for `put_together`."""
+    match value:
+        case None | int():
+            return value
+        case np.ndarray():
+            arrays.append(value)
+            return {"array": len(arrays) - 1}
+        case StringColumn():
             first, last = int(value.offsets[0]), int(value.offsets[-1])
-            parts[f"{field.name}.data"] = np.frombuffer(value.data[first:last], np.uint8)
-            parts[f"{field.name}.offsets"] = value.offsets - first
-        elif value is not None:
-            parts[field.name] = value
-    return parts
-
-
-def from_arrays(kind: type[Arrays], arrays: NamedArrays) -> Arrays:
-    """The dataclass of these arrays, the inverse of `to_arrays`."""
-    values = {
-        field.name: StringColumn(arrays[f"{field.name}.data"].data, arrays[f"{field.name}.offsets"])
-        if f"{field.name}.data" in arrays
-        else arrays.get(field.name)
-        for field in fields(kind)  # type: ignore[arg-type]  # as above
+            parts = (np.frombuffer(value.data[first:last], np.uint8), value.offsets - first)
+            return {"strings": [take_apart(part, arrays) for part in parts]}
+        case list():
+            return [take_apart(part, arrays) for part in value]
+    parts_by_name = {
+        field.name: take_apart(getattr(value, field.name), arrays)
+        for field in fields(value)  # type: ignore[arg-type]  # a dataclass, which no pattern can say
     }
-    return kind(**values)
+    return {"kind": type(value).__name__, "parts": parts_by_name}
 
 
-def array_places(arrays: NamedArrays, start: int = 0) -> dict[str, int]:
-    """The aligned place of each array in a file, the first at `start` or after it."""
-    places: dict[str, int] = {}
-    for name, array in arrays.items():
-        start += -start % _ALIGNMENT_BYTES
-        places[name] = start
-        start += array.nbytes
-    return places
+def put_together(structure: Any, arrays: Sequence[AnyArray], kinds: Mapping[str, type]) -> Any:
+    """Return the value again; `kinds`: its dataclasses by name. KeyError for others."""
+    match structure:
+        case {"array": number}:
+            return arrays[number]
+        case {"strings": parts}:
+            data, offsets = (put_together(part, arrays, kinds) for part in parts)
+            return StringColumn(data.data, offsets)
+        case {"kind": kind, "parts": parts}:
+            return kinds[kind](**{name: put_together(part, arrays, kinds) for name, part in parts.items()})
+        case list():
+            return [put_together(part, arrays, kinds) for part in structure]
+    return structure
 
 
-def map_file(file: IO[bytes], *, random: bool) -> mmap.mmap:
-    """Map a file that is not empty. `random`: without read-ahead, which fills memory with unused neighbors."""
+def write_arrays(
+    file: IO[bytes], arrays: Sequence[AnyArray], after_block: Callable[[], None] = lambda: None
+) -> list[ArrayEntry]:
+    """Write arrays one after another; `after_block` is called after each megabyte, to let others work."""
+    entries = list[ArrayEntry]()
+    for array in arrays:
+        data, total = np.ascontiguousarray(array).reshape(-1).view(np.uint8), 0
+        for start in range(0, len(data), BLOCK_BYTES):
+            block = data[start : start + BLOCK_BYTES]
+            block = np.pad(block, (0, -len(block) % _ALIGNMENT_BYTES))
+            file.write(block.data)
+            total += sum_of(block)
+            after_block()
+        entries.append((array.dtype.str, array.shape, total))
+    return entries
+
+
+def map_arrays(file: IO[bytes], entries: Sequence[ArrayEntry], *, random: bool) -> list[AnyArray]:
+    """Map the arrays of a file, unverified. `random`: without read-ahead, which fills memory with unused neighbors."""
+    if not any(map(padded_bytes, entries)):
+        return [np.zeros(shape, kind) for kind, shape, _ in entries]
     whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     if random:
         whole.madvise(mmap.MADV_RANDOM)
-    return whole
+    arrays, place = list[AnyArray](), 0
+    for kind, shape, _ in entries:
+        size = int(np.prod(shape))
+        arrays.append(np.frombuffer(whole, kind, size, place).reshape(shape) if size else np.zeros(shape, kind))
+        place += padded_bytes((kind, shape, 0))
+    return arrays
 
 
-def mapped_array(whole: mmap.mmap, kind: np.dtype[Any], shape: tuple[int, ...], place: int) -> NDArray[Any]:
-    """An array that lies in a mapped file."""
-    size = int(np.prod(shape))
-    return np.frombuffer(whole, kind, size, place).reshape(shape) if size else np.zeros(shape, kind)
+def padded_bytes(entry: ArrayEntry) -> int:
+    """Bytes that an array takes in a file."""
+    kind, shape, _ = entry
+    size = np.dtype(kind).itemsize * int(np.prod(shape))
+    return size + -size % _ALIGNMENT_BYTES
+
+
+def sum_of(block: NDArray[np.uint8]) -> int:
+    """Sum of the 64-bit words of a block: as quick as memory, which a CRC is not."""
+    return int(block.view(np.uint64).sum(dtype=np.uint64))

@@ -125,6 +125,29 @@ class Segment(Generic[C]):
     is_spilled: bool = False
     """True when columns, postings and keys are mapped from disk."""
 
+    @classmethod
+    def of(
+        cls,
+        columns: C,
+        postings: Postings,
+        parents: ParentDocuments,
+        *,
+        vector_codes: SignBitCodes | None,
+        key_postings: KeyPostings | None,
+        length_cache: LengthCache | None = None,
+    ) -> "Segment[C]":
+        """The segment of these columns and indexes, with no row deleted."""
+        return cls(
+            columns,
+            postings,
+            parents,
+            np.zeros(len(columns.ids), np.bool_),
+            RowLookup(columns),
+            vector_codes,
+            key_postings,
+            length_cache or LengthCache(),
+        )
+
     def __len__(self) -> int:
         return len(self.deleted)
 
@@ -166,12 +189,10 @@ def split_columns(columns: C, size: int) -> Iterator[C]:
 
 
 def build_segment(columns: C, parents: ParentDocuments) -> Segment[C]:
-    return Segment(
-        columns=_drop_indexed_columns(columns),
-        postings=build_postings(columns.terms, columns.term_offsets),
-        parents=parents,
-        deleted=np.zeros(len(columns.ids), np.bool_),
-        lookup=RowLookup(columns),
+    return Segment.of(
+        _drop_indexed_columns(columns),
+        build_postings(columns.terms, columns.term_offsets),
+        parents,
         vector_codes=_quantize_vectors(columns),
         key_postings=_build_key_postings(columns),
     )
@@ -182,12 +203,10 @@ def merge_segments(segments: Sequence[Segment[C]]) -> Segment[C]:
     alive = [~part.deleted for part in segments]
     columns = concatenate_columns([part.columns for part in segments], alive)
     keys = [(part.key_postings, keep) for part, keep in _zip_strict(segments, alive) if part.key_postings is not None]
-    return Segment(
-        columns=columns,
-        postings=merge_postings([(part.postings, keep) for part, keep in zip(segments, alive, strict=True)]),
-        parents=_merge_parents(segments, alive),
-        deleted=np.zeros(len(columns.ids), np.bool_),
-        lookup=RowLookup(columns),
+    return Segment.of(
+        columns,
+        merge_postings([(part.postings, keep) for part, keep in zip(segments, alive, strict=True)]),
+        _merge_parents(segments, alive),
         vector_codes=_quantize_vectors(columns),
         key_postings=KeyPostings.merge(keys) if keys else None,
     )

@@ -1,14 +1,11 @@
-"""A namespace index as named arrays and back."""
+"""A namespace index as arrays and back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pipeline.index.namespace_index import NamespaceIndex
-from pipeline.index.segments.array_file import NamedArrays, from_arrays, to_arrays
+from pipeline.index.segments.array_file import AnyArray, put_together, take_apart
 from pipeline.index.segments.binary_quantization import SignBitCodes
 from pipeline.index.segments.common_part import LengthCache
 from pipeline.index.segments.document_ordinal_map import SortedKeys
@@ -16,8 +13,17 @@ from pipeline.index.segments.document_store import DocumentStore, StoredDocument
 from pipeline.index.segments.key_postings import KeyPostings
 from pipeline.index.segments.mmap_store import MmapStore
 from pipeline.index.segments.postings import Postings
-from pipeline.index.segments.segment import C, ParentDocuments, RowLookup, Segment, merge_segments
+from pipeline.index.segments.segment import C, ParentDocuments, Segment, merge_segments
 from pipeline.rows import ChunkColumns, DocumentColumns, MemoryColumns
+
+_KINDS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        StoredDocuments, SortedKeys, DocumentColumns, ChunkColumns, MemoryColumns, Postings, ParentDocuments,
+        SignBitCodes, KeyPostings, LengthCache,
+    )
+}  # fmt: skip
+"""Dataclasses that an index is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,105 +50,42 @@ class CapturedIndex:
             index.revision,
         )
 
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def to_arrays(self) -> tuple[Any, list[AnyArray]]:
         """Structure and arrays, without anything of deleted rows. Call it in a thread."""
-        documents = self.documents.stored_documents()
-        arrays = _under("documents", _document_arrays(documents))
-        structure: dict[str, Any] = {"blocks": len(documents.blocks)}
-        structure["chunks"], chunks = _segment_list_arrays(self.chunks)
-        structure["memories"], memories = _segment_list_arrays(self.memories)
-        return structure, arrays | _under("chunks", chunks) | _under("memories", memories)
+        arrays: list[AnyArray] = []
+        parts = [self.documents.stored_documents(), _live_parts(self.chunks), _live_parts(self.memories)]
+        return take_apart(parts, arrays), arrays
 
 
-def restore_index(
-    structure: Mapping[str, Any], arrays: NamedArrays, limit_bytes: int, store: MmapStore
-) -> NamespaceIndex:
+def restore_index(structure: Any, arrays: Sequence[AnyArray], limit_bytes: int, store: MmapStore) -> NamespaceIndex:
     """The index of mapped arrays. One above the limit counts as mapped, and maps what comes later by `store`."""
-    documents = _documents(structure["blocks"], _below(arrays, "documents"))
-    chunks = _segments(ChunkColumns, structure["chunks"], _below(arrays, "chunks"))
-    memories = _segments(MemoryColumns, structure["memories"], _below(arrays, "memories"))
+    documents, chunks, memories = put_together(structure, arrays, _KINDS)
+    chunk_segments, memory_segments = (list(map(_segment, parts)) for parts in (chunks, memories))
     index = NamespaceIndex(DocumentStore.restore(documents))
-    index.chunks.restore(chunks)
-    index.memories.restore(memories)
+    index.chunks.restore(chunk_segments)
+    index.memories.restore(memory_segments)
     if index.nbytes <= limit_bytes:
         return index
     mapped = NamespaceIndex(DocumentStore.restore(documents, store))
-    mapped.chunks.restore(replace(segment, is_spilled=True) for segment in chunks)
-    mapped.memories.restore(replace(segment, is_spilled=True) for segment in memories)
+    mapped.chunks.restore(replace(segment, is_spilled=True) for segment in chunk_segments)
+    mapped.memories.restore(replace(segment, is_spilled=True) for segment in memory_segments)
     mapped.spill_to_disk(store)
     return mapped
 
 
-def _segment_list_arrays(segments: Sequence[Segment[C]]) -> tuple[list[int | None], dict[str, NDArray[Any]]]:
-    """The arrays of the live rows of each segment, and which common part their lengths are for."""
-    live = [merge_segments([segment]) if segment.deleted.any() else segment for segment in segments]
-    kept = [segment for segment in live if len(segment)]
-    arrays: dict[str, NDArray[Any]] = {}
-    for number, segment in enumerate(kept):
-        arrays |= _under(str(number), _segment_arrays(segment))
-    return [segment.length_cache.common_part for segment in kept], arrays
+def _segment(parts: Sequence[Any]) -> Segment[Any]:
+    columns, postings, parents, codes, keys, lengths = parts
+    return Segment.of(columns, postings, parents, vector_codes=codes, key_postings=keys, length_cache=lengths)
 
 
-def _segments(kind: type[C], common_parts: Sequence[int | None], arrays: NamedArrays) -> list[Segment[C]]:
-    return [_segment(kind, _below(arrays, str(number)), part) for number, part in enumerate(common_parts)]
-
-
-def _document_arrays(documents: StoredDocuments) -> dict[str, NDArray[Any]]:
-    arrays: dict[str, NDArray[Any]] = {
-        "present": documents.present,
-        "changed_ordinals": documents.changed_ordinals,
-        **_under("keys", to_arrays(documents.keys)),
-        **_under("changed", to_arrays(documents.changed)),
-    }
-    for number, block in enumerate(documents.blocks):
-        arrays |= _under(f"blocks/{number}", to_arrays(block))
-    return arrays
-
-
-def _documents(blocks: int, arrays: NamedArrays) -> StoredDocuments:
-    return StoredDocuments(
-        from_arrays(SortedKeys, _below(arrays, "keys")),
-        [from_arrays(DocumentColumns, _below(arrays, f"blocks/{number}")) for number in range(blocks)],
-        from_arrays(DocumentColumns, _below(arrays, "changed")),
-        arrays["changed_ordinals"],
-        arrays["present"],
-    )
-
-
-def _segment_arrays(segment: Segment[C]) -> dict[str, NDArray[Any]]:
-    parts: dict[str, object | None] = {
-        "columns": segment.columns,
-        "postings": segment.postings,
-        "parents": segment.parents,
-        "codes": segment.vector_codes,
-        "keys": segment.key_postings,
-    }
-    arrays: dict[str, NDArray[Any]] = {"lengths": segment.length_cache.stored}
-    for name, part in parts.items():
-        if part is not None:
-            arrays |= _under(name, to_arrays(part))
-    return arrays
-
-
-def _segment(kind: type[C], arrays: NamedArrays, common_part: int | None) -> Segment[C]:
-    codes, keys = _below(arrays, "codes"), _below(arrays, "keys")
-    columns = from_arrays(kind, _below(arrays, "columns"))
-    return Segment(
-        columns=columns,
-        postings=from_arrays(Postings, _below(arrays, "postings")),
-        parents=from_arrays(ParentDocuments, _below(arrays, "parents")),
-        deleted=np.zeros(len(columns.ids), np.bool_),
-        lookup=RowLookup(columns),
-        vector_codes=from_arrays(SignBitCodes, codes) if codes else None,
-        key_postings=from_arrays(KeyPostings, keys) if keys else None,
-        length_cache=LengthCache(common_part, arrays["lengths"]),
-    )
-
-
-def _under(prefix: str, arrays: NamedArrays) -> dict[str, NDArray[Any]]:
-    return {f"{prefix}/{name}": array for name, array in arrays.items()}
-
-
-def _below(arrays: NamedArrays, prefix: str) -> dict[str, NDArray[Any]]:
-    start = f"{prefix}/"
-    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+def _live_parts(segments: Sequence[Segment[C]]) -> list[list[object]]:
+    """The parts of the live rows of each segment that has any, for `_segment`."""
+    live = [
+        merge_segments([segment]) if segment.deleted.any() else segment
+        for segment in segments
+        if not segment.deleted.all()
+    ]
+    return [
+        [part.columns, part.postings, part.parents, part.vector_codes, part.key_postings, part.length_cache]
+        for part in live
+    ]

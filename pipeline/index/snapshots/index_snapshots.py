@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.pending_changes import PendingChanges
+from pipeline.index.segments.array_file import map_arrays
 from pipeline.index.segments.mmap_store import MmapStore
 from pipeline.index.snapshots import snapshot_file
 from pipeline.index.snapshots.index_arrays import CapturedIndex, restore_index
@@ -81,12 +82,12 @@ class IndexSnapshots:
         """The index of these incarnations, up to date; None without a snapshot that can be trusted."""
         path = self._path(incarnations)
         try:
-            header = await asyncio.to_thread(_read_header, path)
-            changed = await self._changed_since(header, incarnations)
+            footer = await asyncio.to_thread(_read_footer, path)
+            changed = await self._changed_since(footer, incarnations)
             if changed is None:
                 await asyncio.to_thread(path.unlink, missing_ok=True)
                 return None
-            index = await asyncio.to_thread(self._restore, path, header)
+            index = await asyncio.to_thread(self._restore, path, footer)
         except FileNotFoundError:
             return None
         except (snapshot_file.DamagedSnapshotError, OSError, ValueError, KeyError) as error:
@@ -94,7 +95,7 @@ class IndexSnapshots:
             await asyncio.to_thread(path.unlink, missing_ok=True)
             return None
         await self._apply(index, changed, incarnations)
-        is_large = header.end - header.start > _VERIFIED_AT_ONCE_BYTES
+        is_large = footer.nbytes > _VERIFIED_AT_ONCE_BYTES
         return OpenedIndex(index, sum(map(len, changed)), path if is_large else None)
 
     async def track(self, incarnations: Sequence[str]) -> None:
@@ -131,7 +132,7 @@ class IndexSnapshots:
 
     async def reopen(self, path: Path) -> NamespaceIndex:
         """The index of the snapshot that was just written."""
-        return await asyncio.to_thread(lambda: self._restore(path, _read_header(path)))
+        return await asyncio.to_thread(lambda: self._restore(path, _read_footer(path)))
 
     async def verify(self, path: Path) -> bool:
         """Tell whether a large file that was opened is undamaged; a damaged one is removed."""
@@ -154,10 +155,10 @@ class IndexSnapshots:
         for path in await asyncio.to_thread(self._files_older_than, older_than):
             incarnations: tuple[str, ...] = ()
             try:
-                header = await asyncio.to_thread(_read_header, path)
-                incarnations = tuple(header.description["incarnations"])
+                footer = await asyncio.to_thread(_read_footer, path)
+                incarnations = tuple(footer.description["incarnations"])
                 if all(map(is_owned, incarnations)):
-                    changed = await self._changed_since(header, incarnations)
+                    changed = await self._changed_since(footer, incarnations)
                     if changed is not None and not any(changed):
                         continue
             except (snapshot_file.DamagedSnapshotError, OSError, ValueError, KeyError):
@@ -167,10 +168,10 @@ class IndexSnapshots:
         return removed
 
     async def _changed_since(
-        self, header: snapshot_file.SnapshotHeader, incarnations: Collection[str]
+        self, footer: snapshot_file.SnapshotFooter, incarnations: Collection[str]
     ) -> tuple[Collection[str], ...] | None:
         """The changed keys of each table; None if the snapshot is of other tables, or they do not know its position."""
-        description = header.description
+        description = footer.description
         if description["identity"] != self._identity or tuple(description["incarnations"]) != tuple(incarnations):
             return None
         changed = []
@@ -197,21 +198,21 @@ class IndexSnapshots:
             index.apply_changes(changes.take_batch(_APPLY_BATCH_SIZE))
             await asyncio.sleep(0)
 
-    def _restore(self, path: Path, header: snapshot_file.SnapshotHeader) -> NamespaceIndex:
-        is_large = header.end - header.start > _VERIFIED_AT_ONCE_BYTES
+    def _restore(self, path: Path, footer: snapshot_file.SnapshotFooter) -> NamespaceIndex:
+        is_large = footer.nbytes > _VERIFIED_AT_ONCE_BYTES
         if not is_large:
             snapshot_file.verify_arrays(path)
         with path.open("rb") as file:
-            arrays = snapshot_file.map_arrays(file, header, random=is_large)
+            arrays = map_arrays(file, footer.entries, random=is_large)
         with suppress(OSError):
             os.utime(path)
-        return restore_index(header.description["structure"], arrays, self._index_limit_bytes, self._mmap_store)
+        return restore_index(footer.description["structure"], arrays, self._index_limit_bytes, self._mmap_store)
 
     def _write(
         self, path: Path, description: Mapping[str, Any], captured: CapturedIndex, after_block: Callable[[], None]
     ) -> bool:
         structure, arrays = captured.to_arrays()
-        size = sum(array.nbytes for array in arrays.values())
+        size = sum(array.nbytes for array in arrays)
         self._folder.mkdir(parents=True, exist_ok=True)
         if size > self._limit_bytes or shutil.disk_usage(self._folder).free < 2 * size:
             path.unlink(missing_ok=True)
@@ -263,9 +264,9 @@ class IndexSnapshots:
         return self._folder / f"{name}{SUFFIX}"
 
 
-def _read_header(path: Path) -> snapshot_file.SnapshotHeader:
+def _read_footer(path: Path) -> snapshot_file.SnapshotFooter:
     with path.open("rb") as file:
-        return snapshot_file.read_header(file)
+        return snapshot_file.read_footer(file)
 
 
 async def _read(table: TrackedTable[Row], keys: Collection[str], incarnations: Sequence[str]) -> dict[str, list[Row]]:
@@ -276,6 +277,6 @@ async def _read(table: TrackedTable[Row], keys: Collection[str], incarnations: S
 
 def _written_at(path: Path) -> float:
     try:
-        return float(_read_header(path).description["written_at"])
+        return float(_read_footer(path).description["written_at"])
     except (snapshot_file.DamagedSnapshotError, ValueError, KeyError):
         return 0.0
