@@ -28,8 +28,8 @@ from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.settings import Settings
 from pipeline.store import SettingsCatalog, StoreMismatchError, open_locks
 from pipeline.store.blobs.blobs_factory import open_blobs
+from pipeline.store.folder_files import FolderFiles, open_files
 from pipeline.store.generations.generation_registry import Generation, GenerationRegistry, IndexConfig, open_generations
-from pipeline.store.key_storage import FolderKeyStorage, open_key_storage
 from pipeline.store.log_consistency import find_unknown_settings
 from pipeline.tombstones import LocalTombstones
 from schemas.topics import SETTINGS_CHANGED
@@ -133,8 +133,8 @@ def open_sealing_keys(settings: Settings) -> ports.KeyStorage:
     uri = sealing_uri(settings)
     if settings.kafka_bootstrap is None:
         # Apart from log and keys, so that an older copy of neither brings an older list.
-        return FolderKeyStorage(Path(uri), {DESTROYED: settings.data_dir / "destroyed-keys"})
-    return open_key_storage(uri, settings.storage_options(uri))
+        return FolderFiles(Path(uri), "keys of sealed records", {DESTROYED: settings.data_dir / "destroyed-keys"})
+    return open_files(uri, "keys of sealed records", settings.storage_options(uri), is_awaited=True)
 
 
 @asynccontextmanager

@@ -77,6 +77,22 @@ class KeyStorage(Protocol):
         """List the names in a folder, without it."""
 
 
+class NamedFiles(KeyStorage, Protocol):
+    """Such values, and the folders beside them."""
+
+    def write(self, name: str, value: bytes) -> None:
+        """Replace a value, whatever it was."""
+
+    def folders(self) -> list[str]:
+        """List the folders."""
+
+    def delete_folder(self, folder: str) -> None:
+        """Remove a folder with all in it, if there is one."""
+
+    def folder_bytes(self, folder: str) -> int:
+        """Bytes of all in a folder."""
+
+
 class Submissions(Protocol):
     """Submissions in the log as readers of documents see them."""
 

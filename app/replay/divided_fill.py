@@ -125,11 +125,11 @@ class DividedFill:
             await asyncio.sleep(REPORT_INTERVAL_SECONDS)
 
     async def _write_report(self, number: int, report: DivisionReport) -> None:
-        notes = self._supervisor.resources.generations.storage
+        notes = self._supervisor.resources.generations
         await notes.write_note(f"{REPLAY_DIVISION}{number}", report.model_dump_json().encode())
 
     async def _read_report(self, number: int) -> DivisionReport | None:
-        value = await self._supervisor.resources.generations.storage.read_note(f"{REPLAY_DIVISION}{number}")
+        value = await self._supervisor.resources.generations.read_note(f"{REPLAY_DIVISION}{number}")
         report = None if value is None else DivisionReport.model_validate_json(value)
         return report if report is not None and report.replay_id == self._work.replay_id else None
 

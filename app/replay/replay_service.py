@@ -101,7 +101,7 @@ class ReplayService:
                     await self.stop()
 
     async def _reported_progress(self) -> ReplayProgress:
-        value = await self._generations.storage.read_note(REPLAY_REPORT)
+        value = await self._generations.read_note(REPLAY_REPORT)
         return ReplayProgress() if value is None else ReplayProgress.from_bytes(value)
 
     async def _is_elsewhere(self) -> bool:
@@ -162,7 +162,7 @@ class ReplayService:
         if self._task is None or self._task.done():
             running = await self.latest_progress()
             if running.state == "running":
-                await self._generations.storage.write_note(REPLAY_CANCELLATION, running.replay_id)
+                await self._generations.write_note(REPLAY_CANCELLATION, running.replay_id)
             return
         await self.stop()
 
@@ -255,7 +255,7 @@ class ReplayService:
         while True:
             try:
                 await self._report()
-                cancelled = await self._generations.storage.read_note(REPLAY_CANCELLATION)
+                cancelled = await self._generations.read_note(REPLAY_CANCELLATION)
             except OutageError as error:
                 log.info("Can't report the progress of the replay: %s", error)
             else:
@@ -266,13 +266,13 @@ class ReplayService:
 
     async def _report(self) -> None:
         self._progress.reported_at = self._now()
-        await self._generations.storage.write_note(REPLAY_REPORT, self._progress.to_bytes())
+        await self._generations.write_note(REPLAY_REPORT, self._progress.to_bytes())
 
     async def _remove_unused_generations(self) -> list[int]:
         """Remove unused tables and the consumer groups that filled them; returns their numbers."""
         if self._supervisor.resources.is_multi_process:
             # No process may go on with a replay whose tables are removed.
-            await self._generations.storage.write_note(REPLAY_WORK, b"")
+            await self._generations.write_note(REPLAY_WORK, b"")
         removed = await self._generations.delete_unreferenced()
         if self._supervisor.resources.is_multi_process:
             for number in removed:
@@ -417,7 +417,7 @@ class ReplayService:
 
         The work stays published until the replay ends, so that another process can go on with it.
         """
-        notes = self._generations.storage
+        notes = self._generations
         fill = DividedFill(self._supervisor, work)
         # Made here, so that processes which open the tables at the same time find them all.
         await (await open_pipeline(self._supervisor.resources, work.generation, bulk_load=True)).close()

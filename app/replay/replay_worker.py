@@ -41,7 +41,7 @@ class ReplayWorker:
 
     async def help_once(self) -> None:
         """Fill divisions of a running replay, or continue one whose starter died."""
-        value = await self._supervisor.resources.generations.storage.read_note(REPLAY_WORK)
+        value = await self._supervisor.resources.generations.read_note(REPLAY_WORK)
         if not value or self._replays.progress.state == "running":
             return
         work = ReplayWork.model_validate_json(value)
@@ -51,7 +51,7 @@ class ReplayWorker:
             await self._take_part(work)
 
     async def _is_running(self, work: ReplayWork) -> bool:
-        value = await self._supervisor.resources.generations.storage.read_note(REPLAY_WORK)
+        value = await self._supervisor.resources.generations.read_note(REPLAY_WORK)
         if not value or ReplayWork.model_validate_json(value).replay_id != work.replay_id:
             return False
         progress = await self._replays.latest_progress()

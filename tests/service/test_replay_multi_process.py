@@ -259,7 +259,7 @@ async def test_a_division_is_begun_anew_where_its_process_died(
         assert row_differences(await read_all_rows(here.pipeline.store), first) == []
         for number, report in enumerate(await fill.reports()):
             died = report.model_copy(update={"is_filled": False})
-            await resources.generations.storage.write_note(f"replay.division{number}", died.model_dump_json().encode())
+            await resources.generations.write_note(f"replay.division{number}", died.model_dump_json().encode())
         await fill.run()
         assert row_differences(first, await _rows_of(here, work.generation)) == []
 
@@ -270,7 +270,7 @@ async def test_another_process_goes_on_with_a_replay_whose_starter_died(
     async with processes(tmp_path, own_kafka, both_work=True, log_partitions=4, shards=4) as (here, there):
         await fill_with_samples(here)
         before = await read_all_rows(here.pipeline.store)
-        notes = here.supervisor.resources.generations.storage
+        notes = here.supervisor.resources.generations
         died_at = here.supervisor.resources.clock.now() - 2 * HEARTBEAT_TIMEOUT
         progress = ReplayProgress(state="running", started_at=died_at, reported_at=died_at, generation=1)
         work = await _work_on_everything(here, divisions=4)

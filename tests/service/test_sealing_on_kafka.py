@@ -19,7 +19,7 @@ from app.resources import sealing_uri
 from bench.service_process import Server
 from pipeline.bus.records import ErasedRecordError, ProducerRecord, decode
 from pipeline.bus.sealing import key_table
-from pipeline.store.key_storage import open_key_storage
+from pipeline.store.folder_files import open_files
 from schemas.events import BlobRef, Content
 from schemas.topics import CONTENT_TOPICS, DOCUMENTS_EXTRACTED, MEMORIES_FORGOTTEN
 from tests.support.planted_documents import FILE_WORDS, plant_files
@@ -227,7 +227,8 @@ async def test_shared_keys_are_backed_up_restored_and_rotated_by_commands(
         await service.wait_idle()
         assert "keys written" in await to_thread.run_sync(_run, "backup", str(backup))
         await service.client.ok("POST", "/admin/erasures", {"namespace": "home", "documents": ["gone"]})
-        storage = open_key_storage(*_sealing_place(service))
+        uri, options = _sealing_place(service)
+        storage = open_files(uri, "keys", options)
         for block in storage.names("blocks"):
             storage.delete(f"blocks/{block}")
     assert "added" in await to_thread.run_sync(_run, "restore", str(backup))

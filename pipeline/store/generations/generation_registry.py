@@ -5,7 +5,9 @@ points to the active generation and is replaced atomically. A generation that it
 Beside the pointer are the notes by which processes follow, cancel and share a replay.
 """
 
+import asyncio
 import json
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -13,8 +15,15 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.store.generations.generation_storage import FolderGenerationStorage, GenerationStorage
+from pipeline.ports import NamedFiles
+from pipeline.store.folder_files import open_files
 
+POINTER_NAME = "current"
+WRITE_AHEAD_LOG_FOLDER = "write_ahead_log"
+"""Folder of the write-ahead log of generation 0, beside its tables."""
+_GENERATION_FOLDER = re.compile(r"g([1-9][0-9]*)")
+_LANCE_SUFFIX = ".lance"
+"""Suffix of LanceDB's table folders."""
 REPLAY_REPORT = "replay"
 REPLAY_CANCELLATION = "replay.cancel"
 REPLAY_WORK = "replay.work"
@@ -64,18 +73,27 @@ class ActiveGeneration(BaseModel):
 class GenerationRegistry:
     """The generations in one place. Only one replay at a time changes them.
 
-    Processes follow, cancel and share a replay by the notes in its storage: the progress that the replaying process
+    Processes follow, cancel and share a replay by notes beside them: the progress that the replaying process
     reported last, the id of a replay that is to be cancelled, what processes may take part in (empty: nothing), and
-    by its number the progress in each division.
+    by its number the progress in each division. OutageError if the place can't be used.
     """
 
-    def __init__(self, storage: GenerationStorage) -> None:
-        self.storage = storage
+    def __init__(self, files: NamedFiles, uri: str) -> None:
+        self._files = files
+        self._uri = uri
         self._pointer_value: bytes | None = None
         self._active = ActiveGeneration()
 
+    async def read_note(self, name: str) -> bytes | None:
+        """Read a note; None if it does not exist."""
+        return await asyncio.to_thread(self._files.read, name)
+
+    async def write_note(self, name: str, value: bytes) -> None:
+        """Replace a note atomically; durable on return."""
+        await asyncio.to_thread(self._files.write, name, value)
+
     async def read_active(self) -> ActiveGeneration:
-        value = await self.storage.read_pointer()
+        value = await self.read_note(POINTER_NAME)
         if value != self._pointer_value:
             # Called after every record: read each time, and parsed only if it has changed.
             self._active = ActiveGeneration() if value is None else ActiveGeneration.model_validate_json(value)
@@ -83,10 +101,12 @@ class GenerationRegistry:
         return self._active
 
     def uri(self, generation: Generation) -> str:
-        return self.storage.uri(generation.number)
+        """URI of a generation's tables."""
+        return f"{self._uri}/g{generation.number}" if generation.number else self._uri
 
     async def size(self, generation: Generation) -> int:
-        return await self.storage.size(generation.number)
+        """Bytes of a generation's tables."""
+        return await asyncio.to_thread(lambda: sum(map(self._files.folder_bytes, self._folders(generation.number))))
 
     async def allocate(self, index_config: IndexConfig, created_at: datetime) -> Generation:
         """Create an empty generation with an unused number."""
@@ -101,26 +121,41 @@ class GenerationRegistry:
         ValueError if another process has replaced the pointer since it was last read.
         """
         active = ActiveGeneration(current=current, previous=previous)
-        await self.storage.write_pointer(json.dumps(active.model_dump(mode="json"), indent=1).encode())
+        value = json.dumps(active.model_dump(mode="json"), indent=1).encode()
+
+        def replace(found: bytes | None) -> bytes:
+            # What is there may be ours: a request that was answered with an error may have taken effect.
+            if found not in {self._pointer_value, value}:
+                raise ValueError(f"Another process has changed {self._uri}/{POINTER_NAME} in the meantime.")
+            return value
+
+        await asyncio.to_thread(self._files.update, POINTER_NAME, replace)
+        self._pointer_value, self._active = value, active
 
     async def delete_unreferenced(self) -> list[int]:
         """Delete generations that the pointer does not name; returns their numbers, without 0."""
         active = await self.read_active()
         referenced = {active.current.number, active.previous.number if active.previous else active.current.number}
-        unreferenced = [number for number in await self.storage.list_generations() if number not in referenced]
-        if 0 not in referenced:
-            unreferenced.insert(0, 0)
-        for number in unreferenced:
-            await self.storage.delete_generation(number)
-        return [number for number in unreferenced if number]
+        found = map(_GENERATION_FOLDER.fullmatch, await asyncio.to_thread(self._files.folders))
+        numbers = sorted({0, *(int(match[1]) for match in found if match)} - referenced)
+        for number in numbers:
+            await asyncio.to_thread(self._delete, number)
+        return [number for number in numbers if number]
+
+    def _delete(self, number: int) -> None:
+        for folder in self._folders(number):
+            self._files.delete_folder(folder)
+
+    def _folders(self, number: int) -> list[str]:
+        """Folders of a generation's tables; generation 0 shares its place with the others."""
+        if number:
+            return [f"g{number}"]
+        return [
+            name for name in self._files.folders() if name.endswith(_LANCE_SUFFIX) or name == WRITE_AHEAD_LOG_FOLDER
+        ]
 
 
 def open_generations(uri: str, storage: Mapping[str, str] | None = None) -> GenerationRegistry:
     """Open the generations in a folder, or at an object store's URI with its options."""
-    if "://" not in uri:
-        return GenerationRegistry(FolderGenerationStorage(Path(uri)))
-    # A process with its tables in a folder does not load an object store's client.
-    from pipeline.store.blobs.object_store_client import open_object_store  # noqa: PLC0415 - see above
-    from pipeline.store.generations.object_store_generations import ObjectGenerationStorage  # noqa: PLC0415 - see above
-
-    return GenerationRegistry(ObjectGenerationStorage(open_object_store(uri, storage), uri))
+    place = uri.rstrip("/") if "://" in uri else str(Path(uri).resolve())
+    return GenerationRegistry(open_files(place, "tables", storage), place)

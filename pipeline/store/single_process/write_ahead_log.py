@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from pipeline.ports import Row
 from pipeline.runtime.sqlite_connection import connect, transaction
-from pipeline.store.generations.generation_storage import WRITE_AHEAD_LOG_FOLDER
+from pipeline.store.generations.generation_registry import WRITE_AHEAD_LOG_FOLDER
 from pipeline.store.lancedb.row_codec import RowCodec
 from pipeline.store.single_process.change_history import ChangeHistory
 

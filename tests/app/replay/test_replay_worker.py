@@ -11,8 +11,7 @@ import pytest
 from app.replay import replay_worker
 from app.replay.replay_worker import ReplayWorker
 from pipeline.errors import LockLostError, OutageError
-from pipeline.store.generations.generation_registry import REPLAY_WORK
-from pipeline.store.generations.generation_storage import FolderGenerationStorage
+from pipeline.store.generations.generation_registry import REPLAY_WORK, open_generations
 from pipeline.store.generations.replay_request import ReplayProgress
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +40,7 @@ async def test_an_outage_a_lost_lock_or_work_of_another_version_ends_no_process(
     monkeypatch.setattr(replay_worker, "POLL_SECONDS", 0.0)
     unknown = b'{"format": 9}'
     notes = NotesOf([OutageError("away"), LockLostError("lost"), unknown, unknown, b"not even JSON"])
-    supervisor: Any = SimpleNamespace(resources=SimpleNamespace(generations=SimpleNamespace(storage=notes)))
+    supervisor: Any = SimpleNamespace(resources=SimpleNamespace(generations=notes))
     replays: Any = SimpleNamespace(progress=ReplayProgress())
     running = asyncio.create_task(ReplayWorker(supervisor, replays).run())
     await asyncio.wait([running, asyncio.create_task(notes.all_read.wait())], return_when=asyncio.FIRST_COMPLETED)
@@ -53,7 +52,7 @@ async def test_an_outage_a_lost_lock_or_work_of_another_version_ends_no_process(
 
 async def test_a_folder_that_can_not_be_used_is_an_outage(tmp_path: Path) -> None:
     (tmp_path / "tables").write_text("where a folder should be")
-    storage = FolderGenerationStorage(tmp_path / "tables")
+    storage = open_generations(str(tmp_path / "tables"))
     with pytest.raises(OutageError, match="folder of the tables"):
         await storage.read_note("replay.work")
     with pytest.raises(OutageError, match="folder of the tables"):

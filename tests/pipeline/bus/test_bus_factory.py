@@ -22,7 +22,7 @@ from pipeline.bus.records import ProducerRecord
 from pipeline.bus.sqlite.bus import SqliteBus
 from pipeline.settings import Settings
 from pipeline.stage import Stage
-from pipeline.store.key_storage import open_key_storage
+from pipeline.store.folder_files import open_files
 from schemas.topics import Topic
 from tests.pipeline.bus.bus_contract import NumberedEvent, RecordingHandler, numbered_events
 from tests.pipeline.bus.kafka_harness import KafkaHarness
@@ -189,11 +189,11 @@ async def test_lost_or_unreachable_keys_of_topics_are_reported(tmp_path: Path) -
     settings = Settings(data_dir=tmp_path, kafka_bootstrap="127.0.0.1:1", sealing=True)
     (tmp_path / "file").touch()
     for folder, reason in (("file/keys", "RECOLLECT_SEALING_URI"), ("keys", "sealing.key can't be read")):
-        storage = open_key_storage(str(tmp_path / folder))
+        storage = open_files(str(tmp_path / folder), "keys")
         if folder == "keys":
             storage.create("wrapping", b"0" * 16)
         with pytest.raises(ValueError, match=reason):
-            await open_bus(settings, FixedClock(), open_key_storage=partial(open_key_storage, str(tmp_path / folder)))
+            await open_bus(settings, FixedClock(), open_key_storage=partial(open_files, str(tmp_path / folder), "keys"))
 
 
 async def test_keys_are_opened_only_with_sealing_or_after_it(tmp_path: Path) -> None:

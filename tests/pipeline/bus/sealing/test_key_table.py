@@ -15,7 +15,7 @@ from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS, key_label
 from pipeline.bus.sealing.sealer import Sealer
 from pipeline.errors import OutageError
 from pipeline.ports import KeyStorage
-from pipeline.store.key_storage import open_key_storage
+from pipeline.store.folder_files import open_files
 from tools.s3_server import S3Server
 
 pytestmark = pytest.mark.anyio
@@ -32,10 +32,10 @@ def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(params=["folder", "object store"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KeyStorage]:
     if request.param == "folder":
-        yield open_key_storage(str(tmp_path / "keys"))
+        yield open_files(str(tmp_path / "keys"), "keys")
     else:
         s3: S3Server = request.getfixturevalue("s3")
-        yield open_key_storage(f"{s3.unused_uri()}/keys", s3.options)
+        yield open_files(f"{s3.unused_uri()}/keys", "keys", s3.options)
 
 
 @pytest.fixture
@@ -124,13 +124,13 @@ async def test_an_erasure_that_fails_at_any_step_is_completed_by_the_next(
 
 async def test_blocks_restored_from_a_backup_bring_no_destroyed_key_back(tmp_path: Path) -> None:
     folder = tmp_path / "keys"
-    sealer = Sealer(_open(open_key_storage(str(folder))), seals=True)
+    sealer = Sealer(_open(open_files(str(folder), "keys")), seals=True)
     gone, kept = _sealed(sealer), _sealed(sealer)
     shutil.copytree(folder / "blocks", tmp_path / "backup")
     await _destroy(sealer, gone)
     shutil.rmtree(folder / "blocks")
     shutil.copytree(tmp_path / "backup", folder / "blocks")
-    restored = Sealer(_open(open_key_storage(str(folder))), seals=True)
+    restored = Sealer(_open(open_files(str(folder), "keys")), seals=True)
     assert await _content(restored, kept)
     with pytest.raises(ErasedRecordError):
         await _content(restored, gone)
@@ -210,7 +210,7 @@ async def test_keys_of_what_the_log_drops_end_by_themselves_but_those_of_dead_le
 
 
 async def test_a_table_that_is_away_lets_records_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = open_key_storage(str(tmp_path / "keys"))
+    storage = open_files(str(tmp_path / "keys"), "keys")
     record = _sealed(Sealer(_open(storage), seals=True))
 
     def fail(_: str) -> bytes:
@@ -223,14 +223,16 @@ async def test_a_table_that_is_away_lets_records_wait(tmp_path: Path, monkeypatc
 
 
 def test_key_files_are_for_their_owner_only(tmp_path: Path) -> None:
-    Sealer(_open(open_key_storage(str(tmp_path / "keys"))), seals=True).seal([ProducerRecord(b"k", b"v", {})], [False])
+    Sealer(_open(open_files(str(tmp_path / "keys"), "keys")), seals=True).seal(
+        [ProducerRecord(b"k", b"v", {})], [False]
+    )
     files = [path for path in (tmp_path / "keys").rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files if path.stat().st_mode & 0o077]
 
 
 async def test_small_values_are_sealed_at_once_while_a_block_lasts(tmp_path: Path) -> None:
-    sealer = Sealer(_open(open_key_storage(str(tmp_path / "keys"))), seals=True)
+    sealer = Sealer(_open(open_files(str(tmp_path / "keys"), "keys")), seals=True)
     small, large = [ProducerRecord(b"k", b"v", {})], [ProducerRecord(b"k", b"v" * 100_000, {})]
     assert sealer.seal_at_once(small, [False]) is None
     sealer.seal(small, [False])

@@ -17,7 +17,7 @@ from pipeline.bus.sealing.key_file import KeyFile, SealingKeyError
 from pipeline.bus.sealing.key_table import KeyTable
 from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS, key_label
 from pipeline.bus.sealing.sealer import Sealer
-from pipeline.store.key_storage import open_key_storage
+from pipeline.store.folder_files import open_files
 from tests.support.fakes import FixedClock
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ def keys(tmp_path: Path) -> KeyTable:
 
 
 def _open(tmp_path: Path) -> KeyTable:
-    return KeyTable(open_key_storage(str(tmp_path / "keys")), [bytes(range(32))], FixedClock().now)
+    return KeyTable(open_files(str(tmp_path / "keys"), "keys"), [bytes(range(32))], FixedClock().now)
 
 
 def _sealed(sealer: Sealer, value: bytes = TEXT, key: bytes = b"home#0/diary") -> RawRecord:

@@ -22,7 +22,7 @@ from pipeline.store.blobs.blob_store import ContentAddressedBlobs, FolderBlobs, 
 from pipeline.store.blobs.blobs_factory import open_blobs
 from pipeline.store.blobs.object_store_blobs import ObjectStoreBlobs
 from pipeline.store.blobs.object_store_client import SHORT_TIMEOUT, open_object_store
-from pipeline.store.key_storage import open_key_storage
+from pipeline.store.folder_files import open_files
 from schemas.events import BlobRef, Content
 from schemas.limits import MAX_INLINE_BYTES
 from tests.support.fakes import FixedClock
@@ -37,7 +37,7 @@ def keys(tmp_path: Path) -> Sealer:
 
 
 def _sealer(folder: Path) -> Sealer:
-    return Sealer(KeyTable(open_key_storage(str(folder)), [b"w" * 32], FixedClock().now), seals=True)
+    return Sealer(KeyTable(open_files(str(folder), "keys"), [b"w" * 32], FixedClock().now), seals=True)
 
 
 @pytest.fixture(params=["folder", "object store", "sealed folder", "sealed object store"])
