@@ -58,9 +58,8 @@ class SqliteBus:
             dict(database.end_offsets), database.positions(), self._writer.save_position
         )
         self._delivery = Delivery(self, clock, retry_policy, observer=observer)
-        self._consumers = StageConsumers(self._positions, self._delivery, self._fetch_for_stage, database.partitions)
+        self._consumers = StageConsumers(self._positions, self._delivery, self._fetch_recent, database.partitions)
         self.erasable = LogEraser(database, self._writer, self._positions, self._query, sealer)
-        self._feeds: list[SqliteTopicFeed] = []
         self._recent = RecentRecords()
         self._sealer = sealer
         if sealer is not None:
@@ -234,14 +233,10 @@ class SqliteBus:
         self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int] | None = None
     ) -> AsyncIterator[TopicFollower[E]]:
         start = start or {}
-        feed = SqliteTopicFeed(self._positions, self._fetch, topic.name, self.partitions, start)
-        self._feeds.append(feed)
+        feed = SqliteTopicFeed(self._positions, self._fetch_recent, topic.name, self.partitions, start)
         self._database.followed_topics.add(topic.name)
-        try:
-            async with follow_topic(feed, topic, handle, start) as follower:
-                yield follower
-        finally:
-            self._feeds.remove(feed)
+        async with follow_topic(feed, topic, handle, start) as follower:
+            yield follower
 
     async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]:
         return await select_dead_letters(self._read_dead_letters(topic), limit)
@@ -301,15 +296,12 @@ class SqliteBus:
     def _on_append(self, committed: CommitResult) -> None:
         self._recent.push(committed.followed)
         self._recent.forget(committed.removed)
-        for feed in self._feeds:
-            if records := [record for record in committed.followed if record.topic == feed.topic]:
-                feed.push(records)
         self._positions.on_append(committed.end_offsets)
 
     async def _fetch(self, topic_partition: TopicPartition, start: int, limit: int) -> list[RawRecord]:
         return await self._query(lambda reader: reader.read(*topic_partition, start, limit))
 
-    async def _fetch_for_stage(self, topic_partition: TopicPartition, start: int, limit: int) -> list[RawRecord]:
+    async def _fetch_recent(self, topic_partition: TopicPartition, start: int, limit: int) -> list[RawRecord]:
         recent = self._recent.since(topic_partition, start, limit)
         return recent or await self._fetch(topic_partition, start, limit)
 

@@ -1,4 +1,4 @@
-"""The newest records of partitions, as they were committed: a stage that keeps up does not read the log."""
+"""The newest records of partitions, as they were committed: a stage or follower that keeps up does not read the log."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable
 from pipeline.bus.port import TopicPartition
 from pipeline.bus.records import RawRecord
 
-_MAX_RECORDS = 64
+_MAX_RECORDS = 128
 _MAX_BYTES = 256 * 1024
-"""Values kept of a partition; a stage that is further behind reads the log."""
+"""Values kept of a partition; whoever is further behind reads the log."""
 
 
 class RecentRecords:
