@@ -103,11 +103,8 @@ class ExtractStage:
         stored = {key: ahead.outcomes for key, ahead in resolved.items() if rows.get(key) == ahead.row}
         await self._publish_outcomes({key: rows[key] for key in stored}, stored)
         await self._republish_unpublished(histories, {key: row for key, row in rows.items() if key not in stored})
-        pending = pending_submissions(histories, rows)
-        quick = {key: history for key, history in pending.items() if all(map(_needs_no_io, history))}
         await cooperative_yield.checkpoint()
-        await self._process_inline(rows, quick, cooperative_yield)
-        await self._process_concurrently(rows, {key: pending[key] for key in pending if key not in quick})
+        await self._process_concurrently(rows, pending_submissions(histories, rows))
         await self._wait_until_durable()
 
     async def apply_optimistically(self, batch: Sequence[Submission]) -> None:
@@ -227,18 +224,6 @@ class ExtractStage:
             resolved[key] = _ResolvedAhead(projected[key], outcomes, apply_outcomes(projected[key], outcomes))
             await cooperative_yield.checkpoint()
         return resolved
-
-    async def _process_inline(
-        self,
-        rows: Mapping[str, DocumentRow],
-        pending: Mapping[str, SubmissionHistory],
-        cooperative_yield: CooperativeYield,
-    ) -> None:
-        resolved: dict[str, list[ResolvedSubmission | FailedSubmission]] = {}
-        for key, history in pending.items():
-            resolved[key] = await self._resolve_submissions(rows[key], history)
-            await cooperative_yield.checkpoint()
-        await self._store_outcomes(resolved)
 
     async def _process_concurrently(
         self, rows: Mapping[str, DocumentRow], pending: Mapping[str, SubmissionHistory]
