@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,19 +26,18 @@ _MAX_OVERRIDES = 4096
 _BYTES_PER_OVERRIDE = 700
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
-    """Fields of a document. Empty strings mean none; times are in microseconds."""
+class StoredDocument(NamedTuple):
+    """Fields of a document, as `DocumentColumns` has them. Empty strings mean none; times are in microseconds."""
 
-    key: str
-    id: str
-    title: str
-    type: str
-    summary: str
-    metadata_json: str
-    created_at: int
-    updated_at: int
+    key: str = ""
+    id: str = ""
+    title: str = ""
+    type: str = ""
+    summary: str = ""
+    metadata_json: str = ""
     date_text: str = ""
+    created_at: int = 0
+    updated_at: int = 0
 
     def parsed_metadata(self) -> dict[str, Any]:
         values: dict[str, Any] = json.loads(self.metadata_json) if self.metadata_json else {}
@@ -50,7 +49,7 @@ class StoredDocument:
         return parse_calendar_day(self.date_text) or from_microseconds(self.created_at).date()
 
 
-EMPTY_DOCUMENT = StoredDocument("", "", "", "", "", "", 0, 0)
+EMPTY_DOCUMENT = StoredDocument()
 """Placeholder for a removed document: in packed columns, and in hits whose document is gone."""
 
 
@@ -238,6 +237,7 @@ class _ColumnBlocks:
     def __init__(self, columns: Sequence[DocumentColumns]) -> None:
         self.columns = columns
         self._ends = list(accumulate(len(block.keys) for block in columns))
+        self._fields = [_columns_of(block) for block in columns]
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
@@ -245,9 +245,8 @@ class _ColumnBlocks:
     @property
     def nbytes(self) -> int:
         """Bytes held by strings."""
-        return sum(
-            strings.data.nbytes + strings.offsets.nbytes for block in self.columns for strings in _string_columns(block)
-        )
+        columns = (column for fields in self._fields for column in fields if isinstance(column, StringColumn))
+        return sum(strings.data.nbytes + strings.offsets.nbytes for strings in columns)
 
     def with_block(self, columns: DocumentColumns) -> "_ColumnBlocks":
         return _ColumnBlocks([*self.columns, columns])
@@ -260,42 +259,27 @@ class _ColumnBlocks:
 
     def metadata(self, ordinal: int) -> str:
         """The metadata of a document, as JSON; empty for none."""
-        block, row = self._locate(ordinal)
-        return block.metadata[row]
+        number, row = self._locate(ordinal)
+        return self.columns[number].metadata[row]
 
     def get(self, ordinal: int) -> StoredDocument:
-        block, row = self._locate(ordinal)
-        return StoredDocument(
-            key=block.keys[row],
-            id=block.ids[row],
-            title=block.titles[row],
-            type=block.types[row],
-            summary=block.summaries[row],
-            metadata_json=block.metadata[row],
-            date_text=block.dates[row],
-            created_at=int(block.created_at[row]),
-            updated_at=int(block.updated_at[row]),
-        )
+        number, row = self._locate(ordinal)
+        *texts, created_at, updated_at = self._fields[number]
+        return StoredDocument._make([*(text[row] for text in texts), int(created_at[row]), int(updated_at[row])])
 
     def key(self, ordinal: int) -> str:
-        block, row = self._locate(ordinal)
-        return block.keys[row]
+        number, row = self._locate(ordinal)
+        return self.columns[number].keys[row]
 
-    def _locate(self, ordinal: int) -> tuple[DocumentColumns, int]:
+    def _locate(self, ordinal: int) -> tuple[int, int]:
+        """The block of a document, and its row there."""
         number = bisect_left(self._ends, ordinal)
-        return self.columns[number], ordinal - 1 - (self._ends[number - 1] if number else 0)
+        return number, ordinal - 1 - (self._ends[number - 1] if number else 0)
 
 
-def _string_columns(columns: DocumentColumns) -> tuple[StringColumn, ...]:
-    return (
-        columns.keys,
-        columns.ids,
-        columns.titles,
-        columns.types,
-        columns.summaries,
-        columns.metadata,
-        columns.dates,
-    )
+def _columns_of(columns: DocumentColumns) -> Any:
+    """Return the columns in the order of the fields of `StoredDocument`."""
+    return [getattr(columns, field.name) for field in fields(columns)]
 
 
 def _empty_rows(block: DocumentColumns, rows: NDArray[np.int32]) -> DocumentColumns:
@@ -314,17 +298,9 @@ def document_columns(rows: Iterable[DocumentRow]) -> DocumentColumns:
 
 def _pack_columns(documents: Iterable[StoredDocument | None]) -> DocumentColumns:
     stored = [document or EMPTY_DOCUMENT for document in documents]
-    return DocumentColumns(
-        keys=string_column(document.key for document in stored),
-        ids=string_column(document.id for document in stored),
-        titles=string_column(document.title for document in stored),
-        types=string_column(document.type for document in stored),
-        summaries=string_column(document.summary for document in stored),
-        metadata=string_column(document.metadata_json for document in stored),
-        dates=string_column(document.date_text for document in stored),
-        created_at=np.array([document.created_at for document in stored], np.int64),
-        updated_at=np.array([document.updated_at for document in stored], np.int64),
-    )
+    *texts, created_at, updated_at = zip(*stored, strict=True) if stored else [()] * len(StoredDocument._fields)
+    values: list[Any] = [*map(string_column, texts), *np.array([created_at, updated_at], np.int64)]
+    return DocumentColumns(*values)
 
 
 def _to_stored_document(row: DocumentRow) -> StoredDocument:
