@@ -164,9 +164,10 @@ async def _open_tables(
 ) -> Store:
     """Open the tables of every store; shared documents have as many shards as chunks and memories."""
     document_shards = properties.shards if properties.shared else 1
-    documents = await factory.open_documents(document_table.codec(), document_shards)
-    chunks = await factory.open_chunks(chunk_table.codec(properties.dimensions), properties.shards)
-    memories = await factory.open_memories(memory_table.codec(properties.dimensions), properties.shards)
+    dimensions, shards = properties.dimensions, properties.shards
+    documents = await factory.open(factory.documents_class, document_table.codec(), document_shards)
+    chunks = await factory.open(factory.chunks_class, chunk_table.codec(dimensions), shards)
+    memories = await factory.open(factory.memories_class, memory_table.codec(dimensions), shards)
     operations = await factory.open_small(keyed_tables.operations_codec())
     answers = await factory.open_small(keyed_tables.answers_codec())
     syncs = await factory.open_small(keyed_tables.sync_runs_codec())

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lancedb import AsyncConnection
 
@@ -22,6 +22,8 @@ from pipeline.store.single_process.write_ahead_log import WriteAheadLog
 from pipeline.store.tables.chunk_table import ShardedChunkTable
 from pipeline.store.tables.document_table import ShardedDocumentTable
 from pipeline.store.tables.memory_table import ShardedMemoryTable
+
+T = TypeVar("T")
 
 
 class _ExclusiveDocumentTable(ShardedDocumentTable, ExclusiveTable[DocumentRow]): ...
@@ -43,17 +45,15 @@ class ExclusiveTableFactory:
     maintenance_lock: asyncio.Lock
     write_ahead_log: WriteAheadLog | None = None
 
-    async def open_documents(self, codec: RowCodec[DocumentRow], shards: int) -> ShardedDocumentTable:
-        return _ExclusiveDocumentTable(codec, *await self._open_shards(codec, shards), self.write_ahead_log)
+    documents_class = _ExclusiveDocumentTable
+    chunks_class = _ExclusiveChunkTable
+    memories_class = _ExclusiveMemoryTable
 
-    async def open_chunks(self, codec: RowCodec[ChunkRow], shards: int) -> ShardedChunkTable:
-        return _ExclusiveChunkTable(codec, *await self._open_shards(codec, shards), self.write_ahead_log)
-
-    async def open_memories(self, codec: RowCodec[MemoryRow], shards: int) -> ShardedMemoryTable:
-        return _ExclusiveMemoryTable(codec, *await self._open_shards(codec, shards), self.write_ahead_log)
+    async def open(self, table_class: Callable[..., T], codec: RowCodec[Any], shards: int) -> T:
+        return table_class(codec, *await self._open_shards(codec, shards), self.write_ahead_log)
 
     async def open_small(self, codec: RowCodec[Row]) -> ExclusiveTable[Row]:
-        return ExclusiveTable(codec, *await self._open_shards(codec, 1), self.write_ahead_log)
+        return await self.open(ExclusiveTable[Row], codec, 1)
 
     async def _open_shards(
         self, codec: RowCodec[Row], shards: int
@@ -97,17 +97,15 @@ class SharedTableFactory:
     folder: Path | None
     sharing: SharingOptions
 
-    async def open_documents(self, codec: RowCodec[DocumentRow], shards: int) -> ShardedDocumentTable:
-        return _SharedDocumentTable(codec, await self._open_shards(codec, shards), self.sharing)
+    documents_class = _SharedDocumentTable
+    chunks_class = _SharedChunkTable
+    memories_class = _SharedMemoryTable
 
-    async def open_chunks(self, codec: RowCodec[ChunkRow], shards: int) -> ShardedChunkTable:
-        return _SharedChunkTable(codec, await self._open_shards(codec, shards), self.sharing)
-
-    async def open_memories(self, codec: RowCodec[MemoryRow], shards: int) -> ShardedMemoryTable:
-        return _SharedMemoryTable(codec, await self._open_shards(codec, shards), self.sharing)
+    async def open(self, table_class: Callable[..., T], codec: RowCodec[Any], shards: int) -> T:
+        return table_class(codec, await self._open_shards(codec, shards), self.sharing)
 
     async def open_small(self, codec: RowCodec[Row]) -> SharedTable[Row]:
-        return SharedTable(codec, await self._open_shards(codec, 1), self.sharing)
+        return await self.open(SharedTable[Row], codec, 1)
 
     async def _open_shards(self, codec: RowCodec[Row], shards: int) -> list[SharedLanceTable[Row]]:
         return [
