@@ -15,8 +15,8 @@ from app import erasure_service
 from app.erasure_service import ErasureService
 from bench.service_process import Server
 from pipeline.bus.records import ProducerRecord
-from pipeline.bus.sqlite.group_commit import LogWriteError
 from pipeline.bus.sqlite.log_eraser import LogEraser
+from pipeline.bus.sqlite.log_writer import LogWriteError
 from pipeline.store.blobs import blob_store
 from schemas.ids import document_key
 from schemas.topics import DOCUMENTS_SUBMITTED, MEMORIES_FORMED

@@ -23,7 +23,7 @@ from bench.service_process import Server
 from pipeline.bus.bus_factory import open_key_table
 from pipeline.bus.records import ErasedRecordError, ProducerRecord, decode
 from pipeline.bus.sealing.sealer import Sealer
-from pipeline.bus.sqlite.group_commit import LogWriteError
+from pipeline.bus.sqlite.log_writer import LogWriteError
 from pipeline.errors import OutageError, RejectedError
 from pipeline.store.blobs import blob_store
 from schemas.events import BlobRef, Content

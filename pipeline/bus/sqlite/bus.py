@@ -18,10 +18,10 @@ from pipeline.bus.sealing.sealed_records import SEALED_TOPICS, stays_plain
 from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.sqlite.consumers import ConsumerPositions, StageConsumers
 from pipeline.bus.sqlite.directory_lock import DirectoryLock
-from pipeline.bus.sqlite.group_commit import GroupCommitWriter
 from pipeline.bus.sqlite.log_database import CommitResult, GroupPartition, LogDatabase, LogTransaction, partition_of_key
 from pipeline.bus.sqlite.log_eraser import RECORDS_PER_BATCH, LogEraser
 from pipeline.bus.sqlite.log_reader import LogReader
+from pipeline.bus.sqlite.log_writer import LogWriter
 from pipeline.bus.sqlite.recent_records import RecentRecords
 from pipeline.bus.sqlite.topic_feed import SqliteTopicFeed
 from pipeline.bus.stage_consumers import apply_backlog
@@ -53,7 +53,7 @@ class SqliteBus:
         self._reader = reader
         self._clock = clock
         self._reader_executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recollect-log-reader")
-        self._writer = GroupCommitWriter(database, self._on_append)
+        self._writer = LogWriter(database, self._on_append)
         self._positions = ConsumerPositions(
             dict(database.end_offsets), database.positions(), self._writer.save_position
         )

@@ -12,9 +12,9 @@ from pipeline.bus.records import RawRecord
 from pipeline.bus.sealing.sealed_records import key_labels
 from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.sqlite.consumers import ConsumerPositions
-from pipeline.bus.sqlite.group_commit import GroupCommitWriter
 from pipeline.bus.sqlite.log_database import LogDatabase
 from pipeline.bus.sqlite.log_reader import LogReader
+from pipeline.bus.sqlite.log_writer import LogWriter
 from schemas.topics import Topic
 
 KEYS_PER_READ = 4096
@@ -36,7 +36,7 @@ class LogEraser:
     """`ErasableLog` in SQLite: records are removed, but for those that a known group has yet to read."""
 
     database: LogDatabase
-    writer: GroupCommitWriter
+    writer: LogWriter
     positions: ConsumerPositions
     query: RunQuery
     sealer: Sealer | None

@@ -9,7 +9,6 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +17,13 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from pipeline.ports import Row
+from pipeline.runtime.group_commit import GroupCommit
 from pipeline.runtime.sqlite_connection import connect, transaction
 from pipeline.store.generations.generation_registry import WRITE_AHEAD_LOG_FOLDER
 from pipeline.store.lancedb.row_codec import RowCodec
 from pipeline.store.single_process.change_history import ChangeHistory
 
 Result = TypeVar("Result")
-WriteOperation = Callable[[sqlite3.Connection], object]
 
 _INLINE_ENCODE_ROWS, _INLINE_ENCODE_BYTES = 32, 256 * 1024
 """Batches up to this size are encoded inline (0.5 ms): a thread would contend for the GIL with searches."""
@@ -53,11 +52,9 @@ class WriteAheadLog:
     def __init__(self, tables_folder: Path) -> None:
         """Open or create the log of the tables in this folder. Raises SQLite errors."""
         self._db = _open_database(tables_folder / WRITE_AHEAD_LOG_FOLDER)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="recollect-wal")
+        self._commits = GroupCommit[sqlite3.Connection]("recollect-wal", self._commit)
         self.history = ChangeHistory(self)
         """Which keys changed in LanceDB; to be opened where somebody asks for it."""
-        self._queue: list[tuple[WriteOperation, asyncio.Future[Any]]] = []
-        self._writer_task: asyncio.Task[None] | None = None
 
     async def append(
         self, shard: str, sequence: int, changed: Mapping[str, Sequence[Row]], codec: RowCodec[Row]
@@ -86,11 +83,11 @@ class WriteAheadLog:
         await self.write(
             lambda db: db.execute("DELETE FROM changes WHERE shard = ? AND sequence <= ?", (shard, sequence))
         )
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._shrink_if_empty)
+        await self._commits.run(self._shrink_if_empty)
 
     async def erase_truncated(self) -> None:
         """Remove what was truncated from the disk too: SQLite's own write-ahead log still holds it."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._vacuum)
+        await self._commits.run(self._vacuum)
 
     def _shrink_if_empty(self) -> None:
         (free_pages,) = self._db.execute("PRAGMA freelist_count").fetchone()
@@ -117,18 +114,16 @@ class WriteAheadLog:
     async def read(self, query: Callable[[sqlite3.Connection], Result]) -> Result:
         """Execute a query, after the writes so far."""
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, query, self._db)
+            return await self._commits.run(lambda: query(self._db))
         except sqlite3.Error as error:
             raise OSError(f"the write-ahead log cannot be read ({error})") from error
 
     async def close(self) -> None:
         """Finish pending writes and close the file."""
-        while self._writer_task is not None:
-            await asyncio.wait([self._writer_task])
+        await self._commits.close()
         await asyncio.to_thread(self._close_file)
 
     def _close_file(self) -> None:
-        self._thread.shutdown()
         # Free the space that a burst took. On a full disk that fails, and the service must end anyway.
         with suppress(sqlite3.Error):
             self._db.execute("VACUUM")
@@ -136,43 +131,14 @@ class WriteAheadLog:
 
     async def write(self, operation: Callable[[sqlite3.Connection], Result]) -> Result:
         """Execute an operation in a transaction, perhaps with others; durable on return. Raises OSError."""
-        done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._queue.append((operation, done))
-        if self._writer_task is None:
-            self._writer_task = asyncio.create_task(self._write_loop())
-        return await done
+        return await self._commits.submit(operation)
 
-    async def _write_loop(self) -> None:
+    def _commit(self, operations: Sequence[Callable[[sqlite3.Connection], Any]]) -> list[Any]:
         try:
-            while self._queue:
-                batch, self._queue = self._queue, []
-                await self._write_batch(batch)
-        finally:
-            self._writer_task = None
-
-    async def _write_batch(self, batch: Sequence[tuple[WriteOperation, asyncio.Future[Any]]]) -> None:
-        waiting = [done for _, done in batch]
-        try:
-            operations = [operation for operation, _ in batch]
-            results = await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, operations)
+            with transaction(self._db):
+                return [operation(self._db) for operation in operations]
         except sqlite3.Error as error:
-            _fail(waiting, OSError(f"the write-ahead log cannot be written ({error})"))
-        except (OSError, ValueError) as error:
-            _fail(waiting, error)
-        else:
-            for done, result in zip(waiting, results, strict=True):
-                if not done.done():
-                    done.set_result(result)
-
-    def _commit(self, operations: Sequence[WriteOperation]) -> list[object]:
-        with transaction(self._db):
-            return [operation(self._db) for operation in operations]
-
-
-def _fail(waiting: Sequence[asyncio.Future[Any]], error: Exception) -> None:
-    for done in waiting:
-        if not done.done():
-            done.set_exception(error)
+            raise OSError(f"the write-ahead log cannot be written ({error})") from error
 
 
 def _open_database(folder: Path) -> sqlite3.Connection:

@@ -14,7 +14,6 @@ import pytest
 from pipeline.bus.records import ProducerRecord
 from pipeline.bus.sqlite import log_database, log_eraser, log_reader
 from pipeline.bus.sqlite.bus import LogOpenError, SqliteBus
-from pipeline.bus.sqlite.group_commit import LogClosedError, LogWriteError
 from pipeline.bus.sqlite.log_database import (
     CommitResult,
     GroupPartition,
@@ -23,6 +22,7 @@ from pipeline.bus.sqlite.log_database import (
     PartitionCountMismatchError,
     TransactionWork,
 )
+from pipeline.bus.sqlite.log_writer import LogClosedError, LogWriteError
 from pipeline.errors import DataDirectoryLockedError, RejectedError
 from pipeline.ports import Position
 from pipeline.runtime import sqlite_connection

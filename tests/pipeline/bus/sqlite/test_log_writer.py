@@ -9,17 +9,17 @@ from sqlite3 import OperationalError
 import pytest
 
 from pipeline.bus.records import ProducerRecord
-from pipeline.bus.sqlite.group_commit import GroupCommitWriter, LogWriteError
 from pipeline.bus.sqlite.log_database import LogDatabase, LogTransaction
+from pipeline.bus.sqlite.log_writer import LogWriteError, LogWriter
 from pipeline.ports import Position
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def writer(tmp_path: Path) -> AsyncIterator[GroupCommitWriter]:
+async def writer(tmp_path: Path) -> AsyncIterator[LogWriter]:
     database = LogDatabase(tmp_path / "log.db", 4)
-    writer = GroupCommitWriter(database, lambda _: None)
+    writer = LogWriter(database, lambda _: None)
     yield writer
     await writer.close()
     database.close()
@@ -33,7 +33,7 @@ def fail(_: LogTransaction) -> None:
     raise OperationalError("nonsense")
 
 
-async def block(writer: GroupCommitWriter) -> tuple[threading.Event, Future[None]]:
+async def block(writer: LogWriter) -> tuple[threading.Event, Future[None]]:
     """Keep the writer's thread busy until the event is set; returns once it is busy."""
     started, may_finish = threading.Event(), threading.Event()
 
@@ -46,7 +46,7 @@ async def block(writer: GroupCommitWriter) -> tuple[threading.Event, Future[None
     return may_finish, blocking
 
 
-async def test_jobs_that_wait_together_share_a_transaction(writer: GroupCommitWriter) -> None:
+async def test_jobs_that_wait_together_share_a_transaction(writer: LogWriter) -> None:
     may_finish, blocking = await block(writer)
     jobs = [writer.submit(append_note) for _ in range(200)]
     before = writer.transaction_count
@@ -57,7 +57,7 @@ async def test_jobs_that_wait_together_share_a_transaction(writer: GroupCommitWr
     assert [position.offset for (position,) in results] == list(range(200))
 
 
-async def test_a_failing_job_does_not_fail_the_others_of_its_transaction(writer: GroupCommitWriter) -> None:
+async def test_a_failing_job_does_not_fail_the_others_of_its_transaction(writer: LogWriter) -> None:
     may_finish, blocking = await block(writer)
     failing, succeeding = writer.submit(fail), writer.submit(append_note)
     may_finish.set()
