@@ -78,7 +78,7 @@ class KeyStorage(Protocol):
 
 
 class NamedFiles(KeyStorage, Protocol):
-    """Such values, and the folders beside them."""
+    """Small values as in `KeyStorage`, and the folders beside them."""
 
     def write(self, name: str, value: bytes) -> None:
         """Replace a value, whatever it was."""
