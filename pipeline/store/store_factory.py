@@ -18,7 +18,7 @@ from pipeline.store.lancedb.store_properties import (
 )
 from pipeline.store.lancedb.table_directory import ensure_local_folder
 from pipeline.store.multi_process.folder_locks import FolderLocks
-from pipeline.store.multi_process.shared_table import SharingOptions
+from pipeline.store.multi_process.shard_committer import SharingOptions
 from pipeline.store.multi_process.version_stamped_table import BulkLoadTable
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
 from pipeline.store.single_process.write_ahead_log import WriteAheadLog

@@ -13,8 +13,9 @@ from pipeline.ports import Row
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
 from pipeline.store.lancedb.row_codec import RowCodec
 from pipeline.store.lancedb.sharded_table import read_errors_as_outages
+from pipeline.store.multi_process.shard_committer import SharingOptions
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
-from pipeline.store.multi_process.shared_table import SharedTable, SharingOptions
+from pipeline.store.multi_process.shared_table import SharedTable
 from pipeline.store.single_process.change_history import ANY_INCARNATION
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
 from pipeline.store.single_process.exclusive_table import ExclusiveTable, shard_name

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -42,8 +42,25 @@ def read_errors_as_outages(read: Callable[P, Coroutine[Any, Any, T]]) -> Callabl
     return reader
 
 
+class ShardWriter(Protocol):
+    """What writes one shard in this process. The verbs are those of `ShardedTable`."""
+
+    @property
+    def health_issue(self) -> str | None: ...
+
+    async def flush(self) -> None: ...
+
+    async def maintain(self) -> None: ...
+
+    async def erase_deleted_rows(self) -> int: ...
+
+    async def drop_old_versions(self, older_than: timedelta) -> None: ...
+
+
 class ShardedTable(EntityTable[Row], ABC):
     """Base of entity tables; each incarnation lives in one shard."""
+
+    _writers: Sequence[ShardWriter]
 
     def __init__(
         self, codec: RowCodec[Row], lance_tables: Sequence[LanceTable[Row]], counts: Mapping[str, int]
@@ -92,13 +109,14 @@ class ShardedTable(EntityTable[Row], ABC):
     async def delete_incarnations(self, incarnations: Collection[str]) -> None:
         """Delete every row of these incarnations; durable on return, idempotent."""
 
-    @abstractmethod
     async def erase_deleted_rows(self) -> int:
         """Write every row anew whose file holds deleted rows too; return how many."""
+        return sum([await writer.erase_deleted_rows() for writer in self._writers])
 
-    @abstractmethod
     async def drop_old_versions(self, older_than: timedelta) -> None:
         """Remove from the disk what only versions older than this hold."""
+        for writer in self._writers:
+            await writer.drop_old_versions(older_than)
 
     @abstractmethod
     async def run(self, *, serves_requests: bool = True) -> None:
@@ -108,17 +126,18 @@ class ShardedTable(EntityTable[Row], ABC):
     def stop(self) -> None:
         """Make `run` return soon."""
 
-    @abstractmethod
     async def flush(self) -> None:
         """Write all pending changes to LanceDB now; raises if that fails."""
+        await asyncio.gather(*(writer.flush() for writer in self._writers))
 
-    @abstractmethod
     async def maintain(self) -> None:
         """Merge fragments, refresh indices and drop old versions now, due or not."""
+        for writer in self._writers:
+            await writer.maintain()
 
-    @abstractmethod
     def health_issues(self) -> list[str]:
         """Describe every shard that cannot be written now."""
+        return [issue for writer in self._writers if (issue := writer.health_issue) is not None]
 
     async def size(self) -> TableSize:
         """Sum of the sizes of all shards, without unflushed rows."""

@@ -54,6 +54,18 @@ _MAX_INCARNATIONS_IN_FILTER = 500
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class SharingOptions:
+    """Locks and intervals of sharing.
+
+    A process maintains one shard at a time (`maintenance_lock`): two would take twice the memory, and both cores.
+    """
+
+    locks: Locks
+    poll_seconds: float
+    maintenance_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
 class StaleFollowerError(Exception):
     """The process was cut off for so long that it may have missed deletions."""
 
@@ -104,7 +116,7 @@ class ShardCommitter(Generic[Row]):
         name: str,
         lance_table: SharedLanceTable[Row],
         codec: RowCodec[Row],
-        locks: Locks,
+        sharing: SharingOptions,
         listener: ChangeListener[Row],
         *,
         row_cache_bytes: int,
@@ -112,7 +124,8 @@ class ShardCommitter(Generic[Row]):
         self.name = name
         self._lance_table = lance_table
         self._codec = codec
-        self._locks = locks
+        self._locks = sharing.locks
+        self._maintenance_lock = sharing.maintenance_lock
         self._listener = listener
         self.health_issue: str | None = None
         """Why the last write failed; None if it succeeded."""
@@ -240,7 +253,7 @@ class ShardCommitter(Generic[Row]):
         if not done.cancelled() and (error := done.exception()) is not None:
             _log.warning("A change that nobody waits for was not written to shard %s: %s", self.name, error)
 
-    async def wait_until_idle(self) -> None:
+    async def flush(self) -> None:
         """Write every update and wait for it."""
         self._commit_all()
         while self._commit_task is not None and not self._commit_task.done():
@@ -313,12 +326,12 @@ class ShardCommitter(Generic[Row]):
 
     async def erase_deleted_rows(self) -> int:
         """Move the rows that share a file with deleted ones; return their number."""
-        async with self._locks.acquire(self.name):
+        async with self._maintenance_lock, self._locks.acquire(self.name):
             return await self._rewrite_files(self._lance_table.erase_deleted_rows)
 
     async def drop_old_versions(self, older_than: timedelta) -> None:
         """Remove the files of versions older than this, which nobody may read any more."""
-        async with self._locks.acquire(self.name):
+        async with self._maintenance_lock, self._locks.acquire(self.name):
             await self._rewrite_files(lambda: self._lance_table.drop_old_versions(older_than))
 
     async def _rewrite_files(self, rewrite: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
@@ -330,7 +343,7 @@ class ShardCommitter(Generic[Row]):
         return result
 
     async def _maintain(self, min_fragments: int) -> None:
-        async with self._locks.acquire(self.name):
+        async with self._maintenance_lock, self._locks.acquire(self.name):
             if min_fragments and await self._lance_table.small_fragment_count() < min_fragments:
                 return  # another process was quicker
             started = time.monotonic()

@@ -10,11 +10,9 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
 
 from pipeline.errors import RetryableError
-from pipeline.ports import Locks, Row, TablePosition
+from pipeline.ports import Row, TablePosition
 from pipeline.runtime.outage_retry import is_set_within
 from pipeline.store.lancedb.lance_table import STORAGE_ERRORS
 from pipeline.store.lancedb.memtable import PendingChange
@@ -26,6 +24,7 @@ from pipeline.store.multi_process.shard_committer import (
     Preparation,
     RowChange,
     ShardCommitter,
+    SharingOptions,
 )
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 
@@ -45,15 +44,6 @@ _MAX_COPY_SECONDS = TOMBSTONE_RETENTION_SECONDS / 2
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class SharingOptions:
-    """Locks and intervals of sharing; a process maintains one table at a time (`maintenance_lock`)."""
-
-    locks: Locks
-    poll_seconds: float
-    maintenance_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-
 class SharedTable(ShardedTable[Row]):
     """`pipeline.ports.EntityTable` for several processes. `run` follows the others and does maintenance."""
 
@@ -65,12 +55,12 @@ class SharedTable(ShardedTable[Row]):
         self._shard_by_entity_key: OrderedDict[str, int] = OrderedDict()
         self._stopped = asyncio.Event()
         self._overlay = RowOverlay(codec)
-        self._committers = [
+        self._writers = self._committers = [
             ShardCommitter(
                 f"tables/{codec.table}_{number}",
                 lance_table,
                 codec,
-                sharing.locks,
+                sharing,
                 self,
                 # Rows of a short-lived codec end without a trace that followers could see.
                 row_cache_bytes=0
@@ -176,28 +166,6 @@ class SharedTable(ShardedTable[Row]):
     def stop(self) -> None:
         self._stopped.set()
 
-    async def flush(self) -> None:
-        await asyncio.gather(*(committer.wait_until_idle() for committer in self._committers))
-
-    async def maintain(self) -> None:
-        for committer in self._committers:
-            await committer.maintain()
-
-    async def erase_deleted_rows(self) -> int:
-        moved = 0
-        for committer in self._committers:
-            async with self._sharing.maintenance_lock:
-                moved += await committer.erase_deleted_rows()
-        return moved
-
-    async def drop_old_versions(self, older_than: timedelta) -> None:
-        for committer in self._committers:
-            async with self._sharing.maintenance_lock:
-                await committer.drop_old_versions(older_than)
-
-    def health_issues(self) -> list[str]:
-        return [issue for committer in self._committers if (issue := committer.health_issue) is not None]
-
     async def _poll_remote_changes(self, seconds: float) -> None:
         while not await is_set_within(self._stopped, seconds):
             try:
@@ -212,9 +180,7 @@ class SharedTable(ShardedTable[Row]):
         while not await is_set_within(self._stopped, _MAINTENANCE_INTERVAL_SECONDS):
             for committer in self._committers:
                 try:
-                    # Two at a time would take twice the memory, and both cores.
-                    async with self._sharing.maintenance_lock:
-                        await committer.maintain_if_due()
+                    await committer.maintain_if_due()
                 except (*STORAGE_ERRORS, RetryableError) as error:
                     _log.warning("Maintenance of table %s failed; it will be retried: %s", committer.name, error)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 from pipeline.ports import Row, TablePosition
@@ -32,7 +31,7 @@ class ExclusiveTable(ShardedTable[Row]):
         super().__init__(codec, lance_tables, counts)
         self._history = None if write_ahead_log is None else write_ahead_log.history
         self._memtable: MemTable[Row] = MemTable(len(lance_tables), codec.size_bytes, codec.row_cache_bytes)
-        self._flushers = [
+        self._writers = self._flushers = [
             MemTableFlusher(shard_name(codec, shard), shard, self._memtable, lance_table, write_ahead_log)
             for shard, lance_table in enumerate(lance_tables)
         ]
@@ -130,24 +129,10 @@ class ExclusiveTable(ShardedTable[Row]):
         for flusher in self._flushers:
             flusher.stop()
 
-    async def flush(self) -> None:
-        await asyncio.gather(*(flusher.flush() for flusher in self._flushers))
-
-    async def maintain(self) -> None:
-        for flusher in self._flushers:
-            await flusher.maintain()
-
     async def erase_deleted_rows(self) -> int:
-        moved = [await flusher.erase_deleted_rows() for flusher in self._flushers]
+        moved = await super().erase_deleted_rows()
         self._memtable.clear_row_cache()
-        return sum(moved)
-
-    async def drop_old_versions(self, older_than: timedelta) -> None:
-        for flusher in self._flushers:
-            await flusher.drop_old_versions(older_than)
-
-    def health_issues(self) -> list[str]:
-        return [issue for flusher in self._flushers if (issue := flusher.health_issue) is not None]
+        return moved
 
     def memtable_snapshot(self) -> Mapping[str, PendingChange[Row]]:
         return self._memtable.snapshot()
