@@ -6,9 +6,10 @@ position, brought up to date with the keys that changed since, equals the table,
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
-from typing import Protocol, TypeVar
+from collections.abc import Collection, Iterable
 from uuid import uuid4
+
+from pipeline.runtime.group_commit import GroupCommit
 
 MAX_CHANGES = 16_384
 """Changed keys of an incarnation above which its history ends: reading all rows anew takes less time."""
@@ -24,15 +25,6 @@ CREATE TABLE IF NOT EXISTS history_changes(
 ) WITHOUT ROWID;
 INSERT OR IGNORE INTO history_end VALUES (0, 0);
 """
-Result = TypeVar("Result")
-
-
-class Transactions(Protocol):
-    """The write-ahead log, whose file and thread the history shares."""
-
-    async def write(self, operation: Callable[[sqlite3.Connection], Result]) -> Result: ...
-
-    async def read(self, query: Callable[[sqlite3.Connection], Result]) -> Result: ...
 
 
 class ChangeHistory:
@@ -41,8 +33,9 @@ class ChangeHistory:
     Numbers grow over all sessions, so a copy that is newer than restored tables shows by its session or number.
     """
 
-    def __init__(self, log: Transactions) -> None:
-        self._log = log
+    def __init__(self, commits: GroupCommit[sqlite3.Connection]) -> None:
+        """`commits`: those of the write-ahead log, whose file and thread the history shares."""
+        self._commits = commits
         self.session = uuid4().hex
         """Id of this run."""
         self.position = 0
@@ -52,7 +45,7 @@ class ChangeHistory:
 
     async def open(self) -> None:
         """Read what earlier processes left, and begin a session."""
-        await self._log.write(self._begin)
+        await self._commits.submit(self._begin)
 
     def _begin(self, db: sqlite3.Connection) -> None:
         for statement in _SCHEMA.split(";"):
@@ -78,7 +71,7 @@ class ChangeHistory:
             db.executemany("INSERT OR REPLACE INTO history_incarnations VALUES (?, ?)", [(name, first) for name in new])
             return first
 
-        first = await self._log.write(write)
+        first = await self._commits.submit(write)
         # Changes flushed meanwhile are not recorded: when a position is taken they are unflushed or in LanceDB.
         self._firsts |= dict.fromkeys(new, first)
         self.position = max(self.position, first)
@@ -86,7 +79,7 @@ class ChangeHistory:
     async def untrack(self, incarnations: Collection[str]) -> None:
         """End the history of these incarnations: nobody may rely on it any more."""
         if known := [incarnation for incarnation in incarnations if incarnation in self._firsts]:
-            await self._log.write(lambda db: _untrack(db, known))
+            await self._commits.submit(lambda db: _untrack(db, known))
             for incarnation in known:
                 self._firsts.pop(incarnation, None)
                 self._counts.pop(incarnation, None)
@@ -99,7 +92,7 @@ class ChangeHistory:
             db.executemany("UPDATE history_incarnations SET first = max(first, ?) WHERE incarnation = ?", known)
             db.executemany("DELETE FROM history_changes WHERE position <= ? AND incarnation = ?", known)
 
-        await self._log.write(write)
+        await self._commits.submit(write)
         for _, incarnation in known:
             if incarnation in self._firsts:
                 self._firsts[incarnation] = max(self._firsts[incarnation], position)
@@ -122,7 +115,7 @@ class ChangeHistory:
             )
             return position
 
-        position = await self._log.write(write)
+        position = await self._commits.submit(write)
         self.position = max(self.position, position)
         self._counts.update(name for name, _, _ in keys)
         overfull = self._counts[ANY_INCARNATION] > MAX_CHANGES
@@ -144,7 +137,7 @@ class ChangeHistory:
             rows = db.execute(f"SELECT key FROM history_changes WHERE {condition}", (kind, position, *names))  # noqa: S608 - placeholders only
             return [key for (key,) in rows]
 
-        return await self._log.read(read)
+        return await self._commits.submit(read)
 
 
 def _untrack(db: sqlite3.Connection, incarnations: Collection[str]) -> None:

@@ -53,7 +53,7 @@ class WriteAheadLog:
         """Open or create the log of the tables in this folder. Raises SQLite errors."""
         self._db = _open_database(tables_folder / WRITE_AHEAD_LOG_FOLDER)
         self._commits = GroupCommit[sqlite3.Connection]("recollect-wal", self._commit)
-        self.history = ChangeHistory(self)
+        self.history = ChangeHistory(self._commits)
         """Which keys changed in LanceDB; to be opened where somebody asks for it."""
 
     async def append(
@@ -76,11 +76,11 @@ class WriteAheadLog:
             entry = (shard, sequence, json.dumps(deleted), encoded if is_small else encode())
             db.execute("INSERT INTO changes(shard, sequence, deleted, rows) VALUES (?, ?, ?, ?)", entry)
 
-        await self.write(write)
+        await self._commits.submit(write)
 
     async def truncate(self, shard: str, sequence: int) -> None:
         """Remove the shard's changes up to `sequence`, which LanceDB has now."""
-        await self.write(
+        await self._commits.submit(
             lambda db: db.execute("DELETE FROM changes WHERE shard = ? AND sequence <= ?", (shard, sequence))
         )
         await self._commits.run(self._shrink_if_empty)
@@ -111,13 +111,6 @@ class WriteAheadLog:
                 changed |= codec.group_by_entity_key(codec.decode(pa.ipc.open_stream(packed).read_all()))
         return RecoveredBatch(changed, max((number for number, _, _ in found), default=0))
 
-    async def read(self, query: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Execute a query, after the writes so far."""
-        try:
-            return await self._commits.run(lambda: query(self._db))
-        except sqlite3.Error as error:
-            raise OSError(f"the write-ahead log cannot be read ({error})") from error
-
     async def close(self) -> None:
         """Finish pending writes and close the file."""
         await self._commits.close()
@@ -129,16 +122,12 @@ class WriteAheadLog:
             self._db.execute("VACUUM")
         self._db.close()
 
-    async def write(self, operation: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Execute an operation in a transaction, perhaps with others; durable on return. Raises OSError."""
-        return await self._commits.submit(operation)
-
     def _commit(self, operations: Sequence[Callable[[sqlite3.Connection], Any]]) -> list[Any]:
         try:
             with transaction(self._db):
                 return [operation(self._db) for operation in operations]
         except sqlite3.Error as error:
-            raise OSError(f"the write-ahead log cannot be written ({error})") from error
+            raise OSError(f"the write-ahead log cannot be used ({error})") from error
 
 
 def _open_database(folder: Path) -> sqlite3.Connection:
