@@ -6,14 +6,16 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from pathlib import Path
 from time import perf_counter, sleep
+from typing import Any
 
 from pipeline.errors import OutageError
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.namespace_index_loader import NamespaceIndexLoader
-from pipeline.index.pending_changes import PendingChanges
+from pipeline.index.pending_changes import ChangeKind, PendingChanges
 from pipeline.index.ranking.shared_term_search import SharedTermSearch
 from pipeline.index.segments.memory_key_lookup import find_memories_by_keys
 from pipeline.index.segments.mmap_store import MmapStore
@@ -21,7 +23,7 @@ from pipeline.index.snapshots.index_arrays import CapturedIndex
 from pipeline.index.snapshots.index_snapshots import SnapshotOptions
 from pipeline.index.snapshots.snapshot_file import DamagedSnapshotError
 from pipeline.ports import Catalog, ChunkTable, DocumentTable, LexicalNeighborSearch, MemoryTable
-from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow, Vector
+from pipeline.rows import MemoryRow, NamespaceRow, Vector
 from pipeline.runtime.fair_event_loop import call_soon_background
 
 MAX_PENDING_CHANGES = 16_384
@@ -115,9 +117,9 @@ class NamespaceIndexCache:
         self._entries: OrderedDict[str, _CacheEntry] = OrderedDict()
         self._by_incarnation: dict[str, _CacheEntry] = {}
         self._lookups = self._hits = 0
-        documents.subscribe(self._on_documents_changed, self._by_incarnation.__contains__)
-        chunks.subscribe(self._on_chunks_changed, self._by_incarnation.__contains__)
-        memories.subscribe(self._on_memories_changed, self._by_incarnation.__contains__)
+        documents.subscribe(partial(self._on_changed, "documents"), self._by_incarnation.__contains__)
+        chunks.subscribe(partial(self._on_changed, "chunks"), self._by_incarnation.__contains__)
+        memories.subscribe(partial(self._on_changed, "memories"), self._by_incarnation.__contains__)
 
     @property
     def nbytes(self) -> int:
@@ -372,25 +374,14 @@ class NamespaceIndexCache:
             if self._by_incarnation.get(incarnation) is entry:
                 del self._by_incarnation[incarnation]
 
-    def _on_documents_changed(self, rows_by_key: Mapping[str, list[DocumentRow]]) -> None:
+    def _on_changed(self, kind: ChangeKind, rows_by_key: Mapping[str, list[Any]]) -> None:
         for key, rows in rows_by_key.items():
-            for entry in self._affected_entries(rows[0].incarnation if rows else None, key):
-                entry.pending.record_document(key, rows)
+            document = key if kind != "memories" else None
+            for entry in self._affected_entries(rows[0].incarnation if rows else None, document):
+                entry.pending.record(kind, key, rows)
                 self._drop_if_far_behind(entry)
-
-    def _on_chunks_changed(self, rows_by_document: Mapping[str, list[ChunkRow]]) -> None:
-        for key, rows in rows_by_document.items():
-            for entry in self._affected_entries(rows[0].incarnation if rows else None, key):
-                entry.pending.record_chunks(key, rows)
-                self._drop_if_far_behind(entry)
-                self._schedule_eager_apply(entry)
-
-    def _on_memories_changed(self, rows_by_id: Mapping[str, list[MemoryRow]]) -> None:
-        for key, rows in rows_by_id.items():
-            for entry in self._affected_entries(rows[0].incarnation if rows else None, None):
-                entry.pending.record_memory(key, rows)
-                self._drop_if_far_behind(entry)
-                self._schedule_eager_apply(entry)
+                if kind != "documents":
+                    self._schedule_eager_apply(entry)
 
     def _affected_entries(self, incarnation: str | None, document_key: str | None) -> list[_CacheEntry]:
         """The entries that a change affects; a deletion carries no incarnation, so all that may have the key."""

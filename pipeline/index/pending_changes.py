@@ -1,9 +1,12 @@
 """Changes of a namespace that its index has not applied yet."""
 
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from pipeline.ports import Row
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
+
+ChangeKind = Literal["documents", "chunks", "memories"]
 
 
 @dataclass(eq=False, slots=True)
@@ -19,16 +22,10 @@ class PendingChanges:
     def __len__(self) -> int:
         return len(self.documents) + len(self.chunks) + len(self.memories)
 
-    def record_document(self, key: str, rows: list[DocumentRow]) -> None:
-        """Record the current row of a document (empty: deleted)."""
-        self._record(self.documents, key, rows)
-
-    def record_chunks(self, document_key: str, rows: list[ChunkRow]) -> None:
-        self._record(self.chunks, document_key, rows)
-
-    def record_memory(self, memory_id: str, rows: list[MemoryRow]) -> None:
-        """Record the current row of a memory (empty: deleted)."""
-        self._record(self.memories, memory_id, rows)
+    def record(self, kind: ChangeKind, key: str, rows: list[Any]) -> None:
+        """Record the current rows of a key (empty: deleted): of a document, its chunks, or a memory."""
+        getattr(self, kind)[key] = rows
+        self.recorded += 1 + len(rows)
 
     def take_batch(self, limit: int) -> "PendingChanges":
         """Remove and return up to `limit` keys of each kind."""
@@ -38,10 +35,6 @@ class PendingChanges:
         if not len(self):
             self.recorded = 0
         return batch
-
-    def _record(self, rows_by_key: dict[str, list[Row]], key: str, rows: list[Row]) -> None:
-        rows_by_key[key] = rows
-        self.recorded += 1 + len(rows)
 
 
 def _pop_first(rows_by_key: dict[str, list[Row]], limit: int) -> dict[str, list[Row]]:

@@ -187,13 +187,11 @@ class IndexSnapshots:
     ) -> None:
         """Replace the rows of these keys by those of the tables."""
         documents, chunks, memories = changed
-        changes = PendingChanges()
-        for key, rows in (await _read(self._documents, documents, incarnations)).items():
-            changes.record_document(key, rows)
-        for key, passages in (await _read(self._chunks, chunks, incarnations)).items():
-            changes.record_chunks(key, passages)
-        for key, facts in (await _read(self._memories, memories, incarnations)).items():
-            changes.record_memory(key, facts)
+        changes = PendingChanges(
+            await _read(self._documents, documents, incarnations),
+            await _read(self._chunks, chunks, incarnations),
+            await _read(self._memories, memories, incarnations),
+        )
         while changes:
             index.apply_changes(changes.take_batch(_APPLY_BATCH_SIZE))
             await asyncio.sleep(0)
