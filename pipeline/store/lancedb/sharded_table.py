@@ -43,7 +43,7 @@ def read_errors_as_outages(read: Callable[P, Coroutine[Any, Any, T]]) -> Callabl
 
 
 class ShardWriter(Protocol):
-    """What writes one shard in this process. The verbs are those of `ShardedTable`."""
+    """Writer of one shard in this process. Its verbs are those of `ShardedTable`."""
 
     @property
     def health_issue(self) -> str | None: ...
