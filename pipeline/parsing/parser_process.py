@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FRAME_LENGTHS = struct.Struct(">IQ")
 """The lengths of header and body."""
 SLIDES_MIME_TYPE: Final = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+WORD_MIME_TYPE: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 SHEETS_MIME_TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 OPEN_SLIDES_MIME_TYPE: Final = "application/vnd.oasis.opendocument.presentation"
 PAGED_MIME_TYPES: Final = frozenset({"application/pdf", SLIDES_MIME_TYPE})
@@ -91,11 +92,7 @@ async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> byt
     )
     if header["mime"] == MAIL_MIME_TYPE:
         return await _parse_mail(xberg, config, body)
-    if header["mime"] == SHEETS_MIME_TYPE:
-        from pipeline.parsing.office.number_formats import show_formatted_numbers  # noqa: PLC0415 - only sheets need it
-
-        body = show_formatted_numbers(body)
-    source = xberg.ExtractInput(kind="bytes", bytes=body, mime_type=header["mime"], filename=header["filename"])
+    source = _input(xberg, body, header["mime"], header["filename"])
     try:
         result = await xberg.extract(source, config)
     except (RuntimeError, ValueError, OSError, MemoryError) as error:
@@ -112,6 +109,19 @@ async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> byt
 
         text = join_pages(read_open_slides(body)) or text
     return encode_frame(details, text.encode(errors="replace"))
+
+
+def _input(xberg: Any, data: bytes, media_type: str, filename: str | None) -> Any:
+    """Return a file as the library reads it, with what its readers see of it and without what they do not."""
+    if media_type == SHEETS_MIME_TYPE:
+        from pipeline.parsing.office.number_formats import show_formatted_numbers  # noqa: PLC0415 - only sheets need it
+
+        data = show_formatted_numbers(data)
+    elif media_type == WORD_MIME_TYPE:
+        from pipeline.parsing.office.hidden_text import without_hidden_text  # noqa: PLC0415 - only Word's files need it
+
+        data = without_hidden_text(data)
+    return xberg.ExtractInput(kind="bytes", bytes=data, mime_type=media_type, filename=filename)
 
 
 def _join_pages(document: Any, body: bytes, mime: str) -> str:
@@ -211,9 +221,8 @@ async def _attachment_text(xberg: Any, config: Any, attached: "MailPart") -> str
 
 async def _extract_text(xberg: Any, config: Any, data: bytes, media_type: str, filename: str) -> str:
     """Return the text of a file, "" if it has none or can't be read."""
-    source = xberg.ExtractInput(kind="bytes", bytes=data, mime_type=media_type, filename=filename)
     try:
-        result = await xberg.extract(source, config)
+        result = await xberg.extract(_input(xberg, data, media_type, filename), config)
     except (RuntimeError, ValueError, OSError, MemoryError):
         return ""
     return str(result.results[0].content).strip() if result.results and not result.errors else ""

@@ -54,9 +54,17 @@ def docx(heading: str, *paragraphs: str, title: str | None = None) -> bytes:
     style = '<w:pPr><w:pStyle w:val="Heading1"/></w:pPr>'
     body = f"<w:p>{style}<w:r><w:t>{heading}</w:t></w:r></w:p>"
     body += "".join(f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in paragraphs)
+    return docx_of(body, title=title)
+
+
+def docx_of(body: str, styles: str = "", *, title: str | None = None) -> bytes:
+    """A document with this content and these styles in the markup of Word."""
+    kinds = [("/word/document.xml", "wordprocessingml.document.main"), ("/word/styles.xml", "wordprocessingml.styles")]
     files = {
-        "[Content_Types].xml": _types([("/word/document.xml", "wordprocessingml.document.main")]),
+        "[Content_Types].xml": _types(kinds),
         "_rels/.rels": _relations(("r1", "officeDocument", "word/document.xml")),
+        "word/_rels/document.xml.rels": _relations(("r1", "styles", "styles.xml")),
+        "word/styles.xml": f"{_HEAD}<w:styles {_W}>{styles}</w:styles>",
         "word/document.xml": f"{_HEAD}<w:document {_W}><w:body>{body}</w:body></w:document>",
     }
     if title is not None:

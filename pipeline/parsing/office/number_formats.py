@@ -12,13 +12,11 @@ from io import BytesIO
 
 from lxml import etree
 
-from pipeline.parsing.office.package_parts import DAMAGED, parse_part
+from pipeline.parsing.office.package_parts import DAMAGED, parse_part, with_changed_parts
 
 _BUILT_IN = {9: "0%", 10: "0.00%"}
 """Codes of the numbered formats that matter here (ECMA-376, 18.8.30)."""
 _SHEET = re.compile(r"^xl/worksheets/[^/]+\.xml$")
-_MAX_SHEETS_BYTES = 64 * 1024 * 1024
-"""Larger workbooks keep the numbers that they hold."""
 _MAX_DIGITS = 20
 _CELL = re.compile(rb"<c\b([^>]*)>(?:<f\b[^>]*/>|<f\b[^>]*>[^<]*</f>)?<v>([^<]{1,40})</v></c>")
 _STYLE = re.compile(rb'\bs="(\d+)"')
@@ -36,10 +34,9 @@ def show_formatted_numbers(workbook: bytes) -> bytes:
     try:
         with zipfile.ZipFile(BytesIO(workbook)) as archive:
             codes = _codes_by_style(archive)
-            sheets = [part for part in archive.infolist() if _SHEET.match(part.filename)]
-            if not codes or sum(part.file_size for part in sheets) > _MAX_SHEETS_BYTES:
+            if not codes:
                 return workbook
-            return _with_shown_numbers(archive, codes)
+            return with_changed_parts(archive, lambda name: _with_shown_numbers(archive, name, codes))
     except DAMAGED:
         return workbook
 
@@ -87,17 +84,10 @@ def _codes_by_style(archive: zipfile.ZipFile) -> dict[int, str]:
     }
 
 
-def _with_shown_numbers(archive: zipfile.ZipFile, codes: Mapping[int, str]) -> bytes:
-    shown = BytesIO()
-    with zipfile.ZipFile(shown, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as copy:
-        for part in archive.infolist():
-            if not part.filename.endswith((".xml", ".rels")):
-                continue  # pictures and macros, which nobody reads here
-            content = archive.read(part)
-            if _SHEET.match(part.filename):
-                content = _CELL.sub(lambda cell: _shown_cell(cell, codes), content)
-            copy.writestr(part.filename, content)
-    return shown.getvalue()
+def _with_shown_numbers(archive: zipfile.ZipFile, name: str, codes: Mapping[int, str]) -> bytes | None:
+    if not _SHEET.match(name):
+        return None
+    return _CELL.sub(lambda cell: _shown_cell(cell, codes), archive.read(name))
 
 
 def _shown_cell(cell: re.Match[bytes], codes: Mapping[int, str]) -> bytes:

@@ -2,6 +2,8 @@
 
 import zipfile
 import zlib
+from collections.abc import Callable
+from io import BytesIO
 from typing import Final
 
 from lxml import etree
@@ -17,7 +19,8 @@ DAMAGED: Final = (
     OSError,
 )
 """Errors of a damaged archive, or of one with a password."""
-_MAX_PART_BYTES = 4 * 1024 * 1024
+_MAX_PART_BYTES = 16 * 1024 * 1024
+_MAX_COPIED_BYTES = 96 * 1024 * 1024
 
 
 def parse_part(archive: zipfile.ZipFile, name: str) -> "etree._ElementTree | None":
@@ -33,3 +36,19 @@ def parse_part(archive: zipfile.ZipFile, name: str) -> "etree._ElementTree | Non
         return etree.fromstring(data, parser).getroottree()
     except (etree.XMLSyntaxError, ValueError):
         return None
+
+
+def with_changed_parts(archive: zipfile.ZipFile, changed: Callable[[str], bytes | None]) -> bytes:
+    """Copy a package with its XML documents as `changed` returns them by name; None: as they are.
+
+    Pictures and macros, which nobody reads here, are left out. ValueError for one that unpacks to too much.
+    """
+    parts = [part for part in archive.infolist() if part.filename.endswith((".xml", ".rels"))]
+    if sum(part.file_size for part in parts) > _MAX_COPIED_BYTES:
+        raise ValueError("The package is too large to be copied.")
+    copied = BytesIO()
+    with zipfile.ZipFile(copied, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as copy:
+        for part in parts:
+            content = changed(part.filename)
+            copy.writestr(part.filename, archive.read(part) if content is None else content)
+    return copied.getvalue()

@@ -101,6 +101,12 @@ async def test_an_email_has_its_subject_as_title(extractor: FileParser) -> None:
     ]
 
 
+async def test_hidden_text_is_not_read(extractor: FileParser) -> None:
+    hidden = "<w:r><w:rPr><w:vanish/></w:rPr><w:t> The code is 4711.</w:t></w:r>"
+    data = file_samples.docx_of(f"<w:p><w:r><w:t>We move to Oslo.</w:t></w:r>{hidden}</w:p>")
+    assert (await extractor.parse_file(data, upload(data, "plan.docx"))).text == "We move to Oslo."
+
+
 async def test_a_csv_becomes_a_table(extractor: FileParser) -> None:
     data = b"name,age\nAlice,30\nBob,41\n"
     found = await extractor.parse_file(data, upload(data, "people.csv"))
