@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import httpx2
 from pydantic import JsonValue
@@ -16,12 +16,13 @@ from pydantic import JsonValue
 from connectors.client.access_token import AccessTokenSource
 from connectors.client.http_client import HttpClient
 from connectors.client.request_throttle import RateLimit
-from connectors.errors import WebhookVerificationError
+from connectors.errors import ConnectorError, WebhookVerificationError
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from schemas.events import ConnectorAccount, SelectedItem
 from schemas.http.v5.connector_bodies import Provider as ProviderName
 
 SelectionKind: TypeAlias = Literal["repos", "labels", "files", "folders"]
+_MALFORMED: Final = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +213,19 @@ class Provider(ABC):
         raise NotImplementedError
 
     async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
-        """Verify a delivery quickly and return what changed; WebhookVerificationError if it is not authentic."""
+        """Verify a delivery and return what changed; WebhookVerificationError if it is not authentic.
+
+        What breaks the reading of it, such as a missing field or JSON of great depth, is not from the provider.
+        """
+        try:
+            return await self.read_delivery(delivery)
+        except ConnectorError:
+            raise
+        except _MALFORMED as error:
+            raise WebhookVerificationError(f"It is malformed ({type(error).__name__}).") from error
+
+    async def read_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+        """Read a delivery quickly; see `verify_delivery`, which also judges the errors of reading JSON."""
         raise WebhookVerificationError(f"{self.name} sends none: {len(delivery.body):,} bytes from somebody else.")
 
     async def subscribe(

@@ -297,7 +297,7 @@ class SampleProvider(Provider):
             tuple(PickerEntry(board, f"Board {board}", "repos") for board in found["boards"]), found["next"]
         )
 
-    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+    async def read_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
         if delivery.subscription is None or not hmac.compare_digest(
             delivery.headers.get("x-shelf-signature", ""), sign(delivery.body, delivery.subscription.secret)
         ):

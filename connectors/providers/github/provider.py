@@ -281,7 +281,7 @@ class GitHub(Provider):
         )
         return PickerPage(entries, str(int(page_token or 1) + 1) if "next" in answer.links else None)
 
-    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+    async def read_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
         """Verify the SHA-256 signature over the raw body; the older SHA-1 signature is not accepted."""
         secret = delivery.subscription.secret if delivery.subscription else self._webhook_secret
         given = delivery.headers.get("x-hub-signature-256", "")

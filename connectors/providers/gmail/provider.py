@@ -26,7 +26,7 @@ from connectors.provider_interface import (
 )
 from connectors.providers.gmail.sync import GmailSync
 from connectors.providers.google.oauth_client import GoogleOAuthClient, classify_error, error_reasons
-from connectors.providers.google.pubsub_push import GoogleSigningKeys, require_strings, verify_push
+from connectors.providers.google.pubsub_push import GoogleSigningKeys, verify_push
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from pipeline.ports import Clock
 from schemas.events import ConnectorAccount
@@ -97,7 +97,7 @@ class Gmail(Provider):
             tuple(entry for entry in await self._list_labels(connection) if lowered_query in entry.name.lower())
         )
 
-    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+    async def read_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
         """Verify a Pub/Sub push for a mailbox; its history id is too new to start from and is ignored."""
         if self._pubsub is None:
             raise WebhookVerificationError("This deployment has no Pub/Sub topic.")
@@ -108,18 +108,12 @@ class Gmail(Provider):
             service_account=self._pubsub.service_account,
             now=delivery.received_at,
         )
-        try:
-            message = json.loads(delivery.body)["message"]
-            data = json.loads(base64.b64decode(message["data"].translate(_URLSAFE_TO_STANDARD)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise WebhookVerificationError("A push that is none of Gmail's.") from error
-        address = require_strings(data, {"emailAddress"})["emailAddress"].lower()
-        identified = require_strings(message, {"messageId"})["messageId"]
+        message = json.loads(delivery.body)["message"]
+        data = json.loads(base64.b64decode(message["data"].translate(_URLSAFE_TO_STANDARD)))
         # Pub/Sub redelivers a message for days with a new token each time, so the token's age is checked.
         sent = datetime.fromtimestamp(claims["iat"], delivery.received_at.tzinfo)
-        return VerifiedDelivery(
-            hints=(ChangeHint(target="account", key=address),), delivery_id=identified, sent_at=sent
-        )
+        hint = ChangeHint(target="account", key=data["emailAddress"].lower())
+        return VerifiedDelivery(hints=(hint,), delivery_id=str(message["messageId"]), sent_at=sent)
 
     async def subscribe(
         self, connection: Connection, callback_url: str, secret: str, current: WebhookSubscription | None

@@ -1,7 +1,7 @@
 """Verification of Pub/Sub pushes by their OpenID Connect token."""
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -60,21 +60,10 @@ async def verify_push(
         exp={"essential": True},
         iat={"essential": True},
     )
+    key_id = str(json.loads(urlsafe_b64decode(token.partition(".")[0].encode())).get("kid", ""))
     try:
-        found = jwt.decode(token, await keys.key_set_with(_key_id(token)), algorithms=["RS256"])
+        found = jwt.decode(token, await keys.key_set_with(key_id), algorithms=["RS256"])
         registry.validate(found.claims)
     except (JoseError, ValueError) as error:
         raise WebhookVerificationError(f"A push with an invalid token: {error}") from error
     return found.claims
-
-
-def _key_id(token: str) -> str:
-    header = json.loads(urlsafe_b64decode(token.partition(".")[0].encode()))
-    return str(header.get("kid", "")) if isinstance(header, dict) else ""
-
-
-def require_strings(value: object, names: Collection[str]) -> dict[str, str]:
-    """Return the named string members of an object; WebhookVerificationError if one is missing."""
-    if not isinstance(value, Mapping) or not all(isinstance(value.get(name), str) for name in names):
-        raise WebhookVerificationError("A push that is none of Gmail's.")
-    return {name: value[name] for name in names}

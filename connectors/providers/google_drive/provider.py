@@ -99,7 +99,7 @@ class GoogleDrive(Provider):
             )
         )
 
-    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+    async def read_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
         """Verify channel, secret and resource; Google's notifications have neither body nor signature."""
         headers, ours = delivery.headers, delivery.subscription
         channel = headers.get("x-goog-channel-id", "")

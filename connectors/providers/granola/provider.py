@@ -98,7 +98,7 @@ class Granola(Provider):
             tuple(PickerEntry(f["id"], f["name"], "folders", expandable=f["id"] in parents) for f in shown)
         )
 
-    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+    async def read_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
         return webhook_endpoints.verify(delivery)
 
     async def subscribe(

@@ -77,7 +77,7 @@ class OneDrive(Provider):
             return _picker_page(await graph.search(query, page_token))
         return _picker_page(await graph.children(parent or "root", page_link=page_token, page_size=100))
 
-    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+    async def read_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
         """Answer Graph's validation of our URL, or verify the subscription and secret of a notification."""
         if (token := delivery.query.get("validationToken")) is not None:
             if len(token) > _MAX_VALIDATION_TOKEN_LENGTH:
@@ -87,7 +87,8 @@ class OneDrive(Provider):
         ours = delivery.subscription
         if ours is None:
             raise WebhookVerificationError("A notification for a connector without a subscription.")
-        notes = [note for note in _parse_notifications(delivery.body) if note.get("subscriptionId") == ours.id]
+        listed = [note for note in json.loads(delivery.body)["value"] if isinstance(note, dict)]
+        notes = [note for note in listed if note.get("subscriptionId") == ours.id]
         if not notes or not all(_has_client_state(note, ours) for note in notes):
             raise WebhookVerificationError("A notification without the subscription's id and secret.")
         return VerifiedDelivery(hints=(ChangeHint(),), response=WebhookResponse(202))
@@ -119,14 +120,6 @@ class OneDrive(Provider):
 
     def _graph_client(self, connection: Connection) -> GraphClient:
         return GraphClient(connection.http, self._client)
-
-
-def _parse_notifications(body: bytes) -> list[Mapping[str, Any]]:
-    try:
-        value = json.loads(body)["value"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise WebhookVerificationError("A notification that Microsoft Graph did not send.") from error
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _has_client_state(note: Mapping[str, Any], subscription: WebhookSubscription) -> bool:

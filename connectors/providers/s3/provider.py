@@ -118,7 +118,7 @@ class S3(Provider):
             yield RemovedItem(gone)
         yield Checkpoint({})
 
-    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+    async def read_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
         """Verify a notification signed by SNS, from one of the operator's topics."""
         if self._topics is None:
             raise errors.WebhookVerificationError("No topic is set from which notifications of S3 are taken.")

@@ -43,14 +43,10 @@ class SnsTopics:
 
     async def verify(self, body: bytes) -> SnsMessage:
         """Verify a message; WebhookVerificationError if it is not signed by Amazon or from another topic."""
-        try:
-            envelope = json.loads(body)
-            kind, topic = envelope["Type"], envelope["TopicArn"]
-            message = SnsMessage(
-                envelope["MessageId"], datetime.fromisoformat(envelope["Timestamp"]), _count_records(envelope)
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise WebhookVerificationError("A delivery that is none of SNS's.") from error
+        envelope = json.loads(body)
+        kind, topic = envelope["Type"], envelope["TopicArn"]
+        sent_at = datetime.fromisoformat(envelope["Timestamp"])
+        message = SnsMessage(envelope["MessageId"], sent_at, _count_records(envelope))
         if topic not in self.topic_arns:
             raise WebhookVerificationError(f"The topic {topic} is not among those that are set.")
         await self._verify_signature(envelope)

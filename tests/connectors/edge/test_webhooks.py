@@ -25,7 +25,7 @@ class UndebouncedProvider(SampleProvider):
 
     event_debounce = timedelta(0)
 
-    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+    async def read_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
         told = json.loads(delivery.body)
         if "handshake" in told:
             return VerifiedDelivery(verification_token=told["handshake"])
@@ -37,7 +37,7 @@ class UndebouncedProvider(SampleProvider):
             return VerifiedDelivery(
                 (ChangeHint(),), sent_at=delivery.received_at - timedelta(minutes=told["minutes_ago"])
             )
-        return await super().verify_delivery(delivery)
+        return await super().read_delivery(delivery)
 
 
 @pytest.fixture
@@ -102,8 +102,8 @@ async def test_what_nobody_here_subscribed_to_is_not_found(world: ConnectedServi
 class _SilentProvider(SampleProvider):
     """The shelf, which sends no notifications."""
 
-    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
-        return await Provider.verify_delivery(self, delivery)
+    async def read_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+        return await Provider.read_delivery(self, delivery)
 
 
 async def test_nothing_is_taken_for_a_source_that_sends_no_notifications(
