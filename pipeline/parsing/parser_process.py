@@ -135,7 +135,9 @@ def _join_pages(document: Any, body: bytes, mime: str) -> str:
 
         return join_pages(arrange_slides(body, pages))
     from pipeline.parsing.pdf_pages.page_additions import additions  # noqa: PLC0415 - only PDFs need it
+    from pipeline.parsing.pdf_pages.table_rows import with_table_rows  # noqa: PLC0415 - only PDFs need it
 
+    pages = with_table_rows(body, pages)
     added = additions(document.form_fields or (), document.annotations or (), pages)
     return join_pages("\n\n".join(filter(None, (page, added.get(number)))) for number, page in enumerate(pages, 1))
 
