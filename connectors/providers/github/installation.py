@@ -8,12 +8,15 @@ from connectors.client.access_token import RenewedTokenSource
 from connectors.client.http_client import HttpClient
 from connectors.client.json_answers import json_or_raise
 from connectors.errors import AuthExpiredError, MisconfigurationError
+from connectors.providers.common.signed_jwt import sign_jwt
 from connectors.providers.github.client import GitHubClient
 from pipeline.ports import Clock
 
-_JWT_LIFETIME: Final = timedelta(minutes=9)
-"""GitHub accepts ten minutes; clocks differ."""
-_CLOCK_MARGIN: Final = timedelta(minutes=1)
+_JWT_LIFETIME: Final = timedelta(minutes=10)
+_NO_KEY: Final = (
+    "RECOLLECT_GITHUB_APP_PRIVATE_KEY is not a private key. Its operator has to set the whole PEM file that GitHub made"
+    " for the app."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +29,8 @@ class GitHubApp:
 
     def sign_jwt(self, now: datetime) -> str:
         """Sign a JWT with which the app authenticates as itself; MisconfigurationError for an unusable key."""
-        # Imported on first use: slow to import, and needed only with an app.
-        from joserfc import jwt  # noqa: PLC0415 - see above
-        from joserfc.errors import JoseError  # noqa: PLC0415 - see above
-        from joserfc.jwk import RSAKey  # noqa: PLC0415 - see above
-
-        claims = {
-            "iat": int((now - _CLOCK_MARGIN).timestamp()),
-            "exp": int((now + _JWT_LIFETIME).timestamp()),
-            "iss": self.app_id,
-        }
-        try:
-            key = RSAKey.import_key(self.private_key.replace("\\n", "\n"))
-            return jwt.encode({"alg": "RS256"}, claims, key, algorithms=["RS256"])
-        except (JoseError, ValueError) as error:
-            raise MisconfigurationError(
-                "RECOLLECT_GITHUB_APP_PRIVATE_KEY is not a private key. Its operator has to set the whole PEM file that"
-                " GitHub made for the app."
-            ) from error
+        key = self.private_key.replace("\\n", "\n")
+        return sign_jwt({"iss": self.app_id}, key, now=now, lifetime=_JWT_LIFETIME, refusal=_NO_KEY)
 
 
 class InstallationTokenSource(RenewedTokenSource):

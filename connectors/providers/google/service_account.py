@@ -11,13 +11,16 @@ from typing import Any, Final
 from connectors.client.access_token import RenewedTokenSource
 from connectors.client.http_client import HttpClient
 from connectors.errors import ConnectorError, MisconfigurationError, ProviderUnavailableError
+from connectors.providers.common.signed_jwt import sign_jwt
 from pipeline.ports import Clock
 
 _GRANT_TYPE: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _JWT_LIFETIME: Final = timedelta(hours=1)
-_CLOCK_MARGIN: Final = timedelta(seconds=10)
 _ALL_NAMESPACES: Final = "*"
 _KEY_FIELDS: Final = ("client_email", "client_id", "private_key")
+_DAMAGED_KEY: Final = (
+    "The private key in RECOLLECT_GOOGLE_SERVICE_ACCOUNT is damaged. Make a new key of the service account."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,10 @@ class DelegatedTokenSource(RenewedTokenSource):
         now = self._clock.now()
         url = f"{self._account.token_url}/token"
         claims = {"iss": key["client_email"], "sub": subject, "scope": self._scope, "aud": url}
-        assertion = await asyncio.to_thread(_sign, key, claims, now)
+        header = {"typ": "JWT"} | ({"kid": key["private_key_id"]} if "private_key_id" in key else {})
+        assertion = await asyncio.to_thread(
+            sign_jwt, claims, key["private_key"], now=now, lifetime=_JWT_LIFETIME, refusal=_DAMAGED_KEY, header=header
+        )
         data = {"grant_type": _GRANT_TYPE, "assertion": assertion}
         answer = await self._http.request("POST", url, data=data, idempotent=True, without_token=True)
         try:
@@ -93,25 +99,6 @@ class DelegatedTokenSource(RenewedTokenSource):
         if answer.status_code >= 400 or not isinstance(body, dict) or "access_token" not in body:
             raise _token_error(body if isinstance(body, dict) else {}, key, subject, self._scope)
         return str(body["access_token"]), now + timedelta(seconds=int(body.get("expires_in") or 3600))
-
-
-def _sign(key: Mapping[str, str], claims: Mapping[str, Any], now: datetime) -> str:
-    # Imported on first use: slow to import, and needed only with a service account.
-    from joserfc import jwt  # noqa: PLC0415 - see above
-    from joserfc.errors import JoseError  # noqa: PLC0415 - see above
-    from joserfc.jwk import RSAKey  # noqa: PLC0415 - see above
-
-    times = {
-        "iat": int((now - _CLOCK_MARGIN).timestamp()),
-        "exp": int((now - _CLOCK_MARGIN + _JWT_LIFETIME).timestamp()),
-    }
-    header = {"alg": "RS256", "typ": "JWT"} | ({"kid": key["private_key_id"]} if "private_key_id" in key else {})
-    try:
-        return jwt.encode(header, {**claims, **times}, RSAKey.import_key(key["private_key"]), algorithms=["RS256"])
-    except (JoseError, ValueError) as error:
-        raise MisconfigurationError(
-            "The private key in RECOLLECT_GOOGLE_SERVICE_ACCOUNT is damaged. Make a new key of the service account."
-        ) from error
 
 
 def _token_error(body: Mapping[str, Any], key: Mapping[str, str], subject: str, scope: str) -> ConnectorError:
