@@ -13,7 +13,7 @@ MAX_RETRY_AFTER: Final = timedelta(days=1)
 
 
 class ConnectorError(Exception):
-    """Base of errors that end a run with `code`; raised directly for unexpected provider behaviour.
+    """Base of errors that end a run with `code`.
 
     `code` given: instead of that of the class.
     """
@@ -24,6 +24,10 @@ class ConnectorError(Exception):
         super().__init__(message)
         if code is not None:
             self.code = code
+
+
+class UnexpectedAnswerError(ConnectorError):
+    """Answer to one request that its provider does not describe; if the request was for one item, the item fails."""
 
 
 class AuthExpiredError(ConnectorError):

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import httpx2
 
-from connectors.errors import ConnectorError, ProviderUnavailableError
+from connectors.errors import ProviderUnavailableError, UnexpectedAnswerError
 
 T = TypeVar("T", str, int)
 Shape: TypeAlias = "type | list[Shape] | Mapping[str, Shape]"
@@ -17,16 +17,16 @@ Shape: TypeAlias = "type | list[Shape] | Mapping[str, Shape]"
 
 
 def json_or_raise(response: httpx2.Response) -> Any:
-    """Parse a response's JSON; ConnectorError from 400 on."""
+    """Parse a response's JSON; UnexpectedAnswerError from 400 on."""
     host = response.url.host
     if response.status_code == httpx2.codes.FORBIDDEN:
-        raise ConnectorError(
+        raise UnexpectedAnswerError(
             f"{host} answered 403 to a request for {response.url.path}: the account or the app lacks"
             " a permission. Grant it, or connect again.",
             code="auth_expired",
         )
     if response.status_code >= 400:
-        raise ConnectorError(f"{host} answered {response.status_code} to a request for {response.url.path}.")
+        raise UnexpectedAnswerError(f"{host} answered {response.status_code} to a request for {response.url.path}.")
     try:
         return response.json()
     except ValueError as error:
@@ -39,6 +39,15 @@ def json_object(response: httpx2.Response, *required: str) -> dict[str, Any]:
     if not isinstance(found, dict) or any(found.get(name) is None for name in required):
         raise _unreadable(response)
     return found
+
+
+def error_body(response: httpx2.Response) -> dict[str, Any]:
+    """Return the object in a response whatever its status, such as one about an error; empty if there is none."""
+    try:
+        body = response.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
 
 
 def json_list(response: httpx2.Response) -> list[dict[str, Any]]:

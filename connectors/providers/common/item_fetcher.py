@@ -11,12 +11,13 @@ the sync core shows it in the run, keeps the item's document, and asks for the i
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 import httpx2
 
-from connectors.errors import ConnectorError, ItemError, ProviderUnavailableError, RateLimitedError
+from connectors.errors import ItemError, ProviderUnavailableError, RateLimitedError, UnexpectedAnswerError
 from connectors.sync_messages import FailedItem
 from pipeline.runtime.log_format import trace_of
 
@@ -67,9 +68,7 @@ class ItemFetcher:
             if not self.limits_items or self._consecutive_failures >= _MAX_CONSECUTIVE_FAILURES:
                 raise
             return FailedItem(id_, str(error), title, error.code, retryable=True)
-        except ConnectorError as error:
-            if type(error) is not ConnectorError:
-                raise
+        except UnexpectedAnswerError as error:
             return FailedItem(id_, str(error), title, retryable=True)
         except MALFORMED_ANSWER_ERRORS as error:
             return self._malformed(id_, title, error)
@@ -79,11 +78,8 @@ class ItemFetcher:
     async def _probe_after_several(self) -> None:
         self._consecutive_failures += 1
         if self._consecutive_failures >= _MAX_CONSECUTIVE_FAILURES:
-            try:
+            with suppress(UnexpectedAnswerError, ItemError):
                 await self.probe()
-            except (ConnectorError, ItemError) as error:
-                if not (isinstance(error, ItemError) or type(error) is ConnectorError):
-                    raise
             self._consecutive_failures = 0
 
     def _malformed(self, id_: str, title: str | None, error: Exception) -> FailedItem:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx2
 
 from connectors.client.http_client import HttpClient, answered_at
-from connectors.client.json_answers import PageTrail, json_list, json_or_raise, json_page
+from connectors.client.json_answers import PageTrail, error_body, json_list, json_or_raise, json_page
 from connectors.errors import AuthExpiredError, ItemError, MisconfigurationError, RateLimitedError
 
 API_VERSION: Final = "2026-03-10"
@@ -142,20 +142,12 @@ def classify_error(response: httpx2.Response) -> Exception | None:
 
 def error_message(response: httpx2.Response) -> str:
     """Return GitHub's message in an error response, "" without one."""
-    return str(_error_body(response).get("message", ""))
-
-
-def _error_body(response: httpx2.Response) -> dict[str, Any]:
-    try:
-        body = response.json()
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}
+    return str(error_body(response).get("message", ""))
 
 
 def _blocked_message(response: httpx2.Response) -> str:
     """Say why GitHub shows a repository to nobody; it may do so again once its owner has answered the complaint."""
-    block = _error_body(response).get("block")
+    block = error_body(response).get("block")
     told = block if isinstance(block, dict) else {}
     details = ", ".join(str(told[name]) for name in ("reason", "html_url") if told.get(name))
     return (

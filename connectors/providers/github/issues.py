@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
 from connectors.client.concurrent_map import map_concurrently
 from connectors.client.json_answers import json_or_raise
-from connectors.errors import ConnectorError, ProviderUnavailableError
+from connectors.errors import ProviderUnavailableError, UnexpectedAnswerError
 from connectors.providers.common.disk_buffer import DiskBuffer, open_disk_buffer
 from connectors.providers.common.item_fetcher import MALFORMED_ANSWER_ERRORS, ItemFetcher, item_response
 from connectors.providers.github.client import GitHubClient, Repository
@@ -155,11 +156,7 @@ class RepositoryIssues:
             async for page in self.client.pages(f"{self.repository.api_path}/{kind}"):
                 buffer.add(map(entry, page))
                 self._advance(watermark, page)
-        except (ProviderUnavailableError, *MALFORMED_ANSWER_ERRORS):
-            return False
-        except ConnectorError as error:
-            if type(error) is not ConnectorError:
-                raise
+        except (ProviderUnavailableError, UnexpectedAnswerError, *MALFORMED_ANSWER_ERRORS):
             return False
         return True
 
@@ -206,12 +203,9 @@ class RepositoryIssues:
             for pull in page.pulls:
                 self._advance("reviews", pull.reviews)
                 numbers |= {pull.number for review in pull.reviews if before.reviews.precedes(review)}
-        try:
+        with suppress(UnexpectedAnswerError):
             lines = self._changed_comments("pulls/comments", "line_comments", before.line_comments)
             numbers |= {pull_number(comment) async for comment in lines}
-        except ConnectorError as error:
-            if type(error) is not ConnectorError:
-                raise
         return numbers
 
     async def _fetch_issue(self, entry: tuple[int, dict[str, Any] | None]) -> SourceItem | RemovedItem | FailedItem:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from connectors.client.concurrent_map import map_concurrently
 from connectors.client.json_answers import json_or_raise
-from connectors.errors import ConnectorError, ProviderUnavailableError, ResourceFetchError
+from connectors.errors import ProviderUnavailableError, ResourceFetchError, UnexpectedAnswerError
 from connectors.providers.common.file_metadata import unsupported_reason
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
 from connectors.providers.github.client import GitHubClient, Repository, error_message
@@ -123,7 +123,7 @@ class RepositoryFiles:
         if not is_complete:
             body = await self.client.get_json(place)
             if body.get("truncated"):
-                raise ConnectorError(f"The folder {prefix or '/'} of {self.repository.full_name} is too large.")
+                raise UnexpectedAnswerError(f"The folder {prefix or '/'} of {self.repository.full_name} is too large.")
         for entry in body["tree"]:
             path = prefix + entry["path"]
             if entry.get("type") == "tree" and not is_complete:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from connectors.client.access_token import RenewedTokenSource
 from connectors.client.http_client import HttpClient
+from connectors.client.json_answers import error_body
 from connectors.errors import ConnectorError, MisconfigurationError, ProviderUnavailableError
 from connectors.providers.common.signed_jwt import sign_jwt
 from pipeline.ports import Clock
@@ -92,12 +93,9 @@ class DelegatedTokenSource(RenewedTokenSource):
         )
         data = {"grant_type": _GRANT_TYPE, "assertion": assertion}
         answer = await self._http.request("POST", url, data=data, idempotent=True, without_token=True)
-        try:
-            body = answer.json()
-        except ValueError as error:
-            raise ProviderUnavailableError("Google gave no token now. The next run tries again.") from error
-        if answer.status_code >= 400 or not isinstance(body, dict) or "access_token" not in body:
-            raise _token_error(body if isinstance(body, dict) else {}, key, subject, self._scope)
+        body = error_body(answer)
+        if answer.status_code >= 400 or "access_token" not in body:
+            raise _token_error(body, key, subject, self._scope)
         return str(body["access_token"]), now + timedelta(seconds=int(body.get("expires_in") or 3600))
 
 

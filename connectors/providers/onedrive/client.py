@@ -12,7 +12,7 @@ import httpx2
 
 from connectors import errors
 from connectors.client.http_client import HttpClient, origin
-from connectors.client.json_answers import Shape, conforming, json_object, json_or_raise, json_page
+from connectors.client.json_answers import Shape, conforming, error_body, json_object, json_or_raise, json_page
 from connectors.provider_interface import OAuthConfig
 from connectors.providers.common.file_metadata import FileOrFolder
 from connectors.providers.common.item_fetcher import item_response
@@ -229,7 +229,7 @@ class GraphClient:
     def _verified_link(self, link: str) -> str:
         """Check that a link belongs to Graph, as browsers send page links back to us."""
         if origin(link) != origin(self._client.graph_url):
-            raise errors.ConnectorError("A link of Microsoft Graph leads to another host.")
+            raise errors.UnexpectedAnswerError("A link of Microsoft Graph leads to another host.")
         return link
 
 
@@ -248,11 +248,8 @@ def classify_error(response: httpx2.Response) -> Exception | None:
 
 
 def error_code(response: httpx2.Response) -> str:
-    try:
-        code = response.json()["error"]["code"]
-    except (ValueError, KeyError, TypeError):
-        return ""
-    return str(code)
+    error = error_body(response).get("error")
+    return str(error.get("code") or "") if isinstance(error, dict) else ""
 
 
 def _parse_page(response: httpx2.Response) -> ItemPage:

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from connectors.errors import AuthExpiredError, ConnectorError, ItemError, ProviderUnavailableError
+from connectors.errors import AuthExpiredError, ItemError, ProviderUnavailableError, UnexpectedAnswerError
 from connectors.provider_interface import Connection, Provider
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
 from connectors.sync.sync_state import FailureRecord
@@ -115,7 +115,7 @@ async def test_a_failed_item_keeps_its_document_also_in_a_complete_listing(state
     [
         (ItemError("It is too large. Split it.", code="too_large"), "too_large", False),
         (ProviderUnavailableError("It answered 500."), "unavailable", True),
-        (ConnectorError("It answered 418 to a request."), "unreadable", True),
+        (UnexpectedAnswerError("It answered 418 to a request."), "unreadable", True),
         (KeyError("planted-secret"), "malformed", True),
         (TypeError("planted-secret"), "malformed", True),
     ],
