@@ -8,8 +8,6 @@ trigger a run.
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from email.errors import HeaderParseError
-from email.header import decode_header, make_header
 from email.utils import parsedate_to_datetime
 from pathlib import PurePosixPath
 from typing import Final
@@ -28,6 +26,7 @@ from connectors.providers.common.item_fetcher import ItemFetcher, item_response
 from connectors.providers.s3.credentials import BucketCredentials, ServiceRole
 from connectors.providers.s3.sns import SnsTopics
 from connectors.sync_messages import Checkpoint, Cursor, ItemFile, RemovedItem, SourceItem, SyncMessage, SyncState
+from pipeline.parsing.mail.mail_text import decode_header_value
 from schemas.base import Metadata
 from schemas.limits import MAX_FILE_BYTES
 
@@ -353,15 +352,8 @@ def _user_metadata(headers: httpx2.Headers) -> dict[str, str]:
             name.startswith(_USER_METADATA_PREFIX)
             and sum(map(len, metadata.values())) + len(value) <= _MAX_USER_METADATA_CHARACTERS
         ):
-            metadata[name.removeprefix(_USER_METADATA_PREFIX)] = _decode_encoded_words(value)
+            metadata[name.removeprefix(_USER_METADATA_PREFIX)] = decode_header_value(value)
     return metadata
-
-
-def _decode_encoded_words(value: str) -> str:
-    try:
-        return str(make_header(decode_header(value)))
-    except (HeaderParseError, LookupError, UnicodeDecodeError):
-        return value
 
 
 def _as_fetched(stored: S3Object, answer: httpx2.Response) -> S3Object:
