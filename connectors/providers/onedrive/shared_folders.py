@@ -60,12 +60,7 @@ class SharedFolders:
         seen = {target}
         while waiting:
             folder, folder_path = waiting.pop()
-            link: str | None = None
-            trail = PageTrail("OneDrive")
-            while True:
-                page = await self._fetcher.fetch(
-                    folder, folder_path, partial(self._client.children, folder, page_link=link)
-                )
+            async for page in child_pages(self._client, self._fetcher, folder, folder_path):
                 if isinstance(page, FailedItem):
                     self._unlistable.add(target)
                     yield page
@@ -75,9 +70,6 @@ class SharedFolders:
                 inner = [(f"{drive}:{each.id}", f"{folder_path}/{each.name}") for each in page.items if each.is_folder]
                 waiting += [each for each in inner if each[0] not in seen]
                 seen |= {id_ for id_, _ in inner}
-                link = trail.follow(page.next_link)
-                if link is None:
-                    break
 
     async def _sync_files(self, target: str, files: list[DriveItem]) -> AsyncIterator[SyncMessage]:
         new = [file for file in files if file.id not in self._listed]
@@ -94,6 +86,20 @@ class SharedFolders:
         wanted = set(ids)
         versions = [each async for each in self._state.item_versions() if each[0] in wanted] if ids else []
         await self._state.select_changed(versions)
+
+
+async def child_pages(
+    client: GraphClient, fetcher: ItemFetcher, folder: str, path: str
+) -> AsyncIterator[ItemPage | FailedItem]:
+    """Yield the pages of a folder's items, up to the failure of one."""
+    link: str | None = None
+    trail = PageTrail("OneDrive")
+    while True:
+        page = await fetcher.fetch(folder, path, partial(client.children, folder, page_link=link))
+        yield page
+        link = None if isinstance(page, FailedItem) else trail.follow(page.next_link)
+        if link is None:
+            return
 
 
 def _files(page: ItemPage, drive: str, path: str) -> list[DriveItem]:

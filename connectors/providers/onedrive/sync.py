@@ -10,7 +10,7 @@ from connectors.providers.common.file_metadata import file_metadata, unsupported
 from connectors.providers.common.folder_sync import MISSING_FOLDER_MESSAGE, FolderTreeSync
 from connectors.providers.common.folder_tree import Folder, Shortcut
 from connectors.providers.onedrive.client import DriveItem, GraphClient, ItemPage, is_outside_own_drive
-from connectors.providers.onedrive.shared_folders import SharedFolders
+from connectors.providers.onedrive.shared_folders import SharedFolders, child_pages
 from connectors.sync_messages import (
     Checkpoint,
     Cursor,
@@ -261,12 +261,7 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
         waiting = sorted(folders)
         while waiting:
             folder = waiting.pop()
-            link: str | None = None
-            trail = PageTrail("OneDrive")
-            while True:
-                page = await self.fetcher.fetch(
-                    folder, self.tree.path(folder), partial(self.client.children, folder, page_link=link)
-                )
+            async for page in child_pages(self.client, self.fetcher, folder, self.tree.path(folder)):
                 if isinstance(page, FailedItem):
                     yield page
                     break
@@ -281,9 +276,6 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
                 ]
                 async for step in self.sync_files(files):
                     yield step
-                link = trail.follow(page.next_link)
-                if link is None:
-                    break
 
 
 def _placeless_failure(item: DriveItem) -> FailedItem | None:
