@@ -180,7 +180,8 @@ class Provider(ABC):
         """Yield all changes since the cursor; without a cursor, everything.
 
         A normal end means that nothing is missing. After a complete listing (begun without a cursor, possibly
-        resumed) items that were not listed are removed. CursorExpiredError starts over without a cursor.
+        resumed) items that were not listed are removed. CursorExpiredError starts over without a cursor. A cursor is
+        of the current config and selection: after a change of either there is none.
         """
 
     def classify_error(self, response: httpx2.Response) -> Exception | None:

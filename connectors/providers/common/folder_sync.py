@@ -44,7 +44,7 @@ class FolderSelection:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the selection; a cursor is valid for one selection only."""
+        """Hash of the selection; webhooks are opened for one selection only."""
         return version_hash(str(self.everything), *sorted(self.folders), "files", *sorted(self.files))
 
     def empty_tree(self) -> FolderTree:

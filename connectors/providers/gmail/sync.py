@@ -10,7 +10,7 @@ from connectors.client.concurrent_map import map_concurrently
 from connectors.client.http_client import HttpClient
 from connectors.client.json_answers import PageTrail, Shape, conforming, json_object, json_page
 from connectors.errors import CursorExpiredError, ItemError
-from connectors.providers.common.file_metadata import unsupported_reason, version_hash
+from connectors.providers.common.file_metadata import unsupported_reason
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
 from connectors.providers.gmail import content
 from connectors.sync_messages import (
@@ -56,14 +56,8 @@ class GmailSync:
     def __post_init__(self) -> None:
         self.fetcher = ItemFetcher("Gmail", lambda: self._get_json("profile"))
 
-    @property
-    def selection_fingerprint(self) -> str:
-        return version_hash(*sorted(self.label_ids))
-
     async def run(self, cursor: Cursor | None) -> AsyncIterator[SyncMessage]:
         """Run or resume a complete listing, or sync the changes since the cursor."""
-        if cursor is not None and cursor.get("selection") != self.selection_fingerprint:
-            raise CursorExpiredError("Other labels are selected now.")
         listing = cursor is None or "label" in cursor
         async for step in self._full_sync(cursor) if listing else self._incremental_sync(cursor or {}):
             yield step
@@ -311,7 +305,7 @@ class GmailSync:
         return f"https://mail.google.com/mail/?authuser={self.account_name}#all/{thread}"
 
     def _checkpoint(self, history: object, **place: int | str) -> Checkpoint:
-        return Checkpoint({"selection": self.selection_fingerprint, "history": str(history), **place})
+        return Checkpoint({"history": str(history), **place})
 
 
 def _number(history_id: str) -> int:

@@ -63,8 +63,6 @@ class DriveSync(FolderTreeSync[DriveFile]):
 
     async def _run(self, cursor: Cursor | None) -> AsyncIterator[SyncMessage]:
         """Run or resume a complete listing, or sync the changes since the cursor."""
-        if cursor is not None and cursor.get("selection") != self.selection.fingerprint:
-            raise CursorExpiredError("Something else is selected now.")
         run = (
             self._incremental_sync(cursor) if cursor is not None and "batch" not in cursor else self._full_sync(cursor)
         )
@@ -289,7 +287,7 @@ class DriveSync(FolderTreeSync[DriveFile]):
                 self.tree.shortcuts[file.id] = shortcut
 
     def _checkpoint(self, **place: int | str | None) -> Checkpoint:
-        return Checkpoint({"selection": self.selection.fingerprint, "tokens": dict(self.page_tokens), **place})
+        return Checkpoint({"tokens": dict(self.page_tokens), **place})
 
 
 def _in_parent(folder: str) -> str:

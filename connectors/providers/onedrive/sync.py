@@ -72,8 +72,6 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
 
     async def run(self, cursor: Cursor | None) -> AsyncIterator[SyncMessage]:
         """Read the feed from the cursor, or from its start without one."""
-        if cursor is not None and cursor.get("selection") != self.selection.fingerprint:
-            raise CursorExpiredError("Something else is selected now.")
         async for step in self._start_full_sync() if cursor is None else self._retry_failed():
             yield step
         async for step in self._sync_feed(cursor):
@@ -134,7 +132,7 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
         yield self._checkpoint(link)
 
     def _checkpoint(self, link: str, **place: bool) -> Checkpoint:
-        return Checkpoint({"selection": self.selection.fingerprint, "link": link, **place})
+        return Checkpoint({"link": link, **place})
 
     async def _start_full_sync(self) -> AsyncIterator[SyncMessage]:
         """Drop the folders of an earlier listing; this one lists all of them."""

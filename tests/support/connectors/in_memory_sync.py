@@ -41,6 +41,8 @@ class InMemorySync:
     cursor: Mapping[str, JsonValue] | None = None
     full_sync: bool = True
     listed_ids: set[str] = field(default_factory=set)
+    chosen: Any = None
+    """Selection and config of the last run."""
     kill_after_messages: int | None = None
     messages: list[SyncMessage] = field(default_factory=list)
 
@@ -78,6 +80,10 @@ class InMemorySync:
     async def run(self, provider: Provider, connection: Connection) -> list[SyncMessage]:
         """One run to its end; a cursor that the provider forgot begins again without one."""
         self.messages = []
+        chosen = (connection.selection, connection.config)
+        if self.chosen not in (None, chosen):  # as the runner does
+            self.cursor, self.full_sync = None, True
+        self.chosen = chosen
         try:
             await self._run(provider, connection)
         except CursorExpiredError:
