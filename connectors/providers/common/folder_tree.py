@@ -32,23 +32,9 @@ class FolderTree:
         """Return the selected folders, their descendants, and folders that shortcuts inside them point to."""
         if self.roots is None:
             return set(self.folders)
-        children = self._children()
-        found: set[str] = set()
-        waiting = [root for root in self.roots if root in self.folders]
-        while waiting:
-            while waiting:
-                folder = waiting.pop()
-                if folder not in found:
-                    found.add(folder)
-                    waiting += children.get(folder, ())
-            waiting = [
-                shortcut.target
-                for shortcut in self.shortcuts.values()
-                if shortcut.is_folder
-                and shortcut.parent in found
-                and shortcut.target in self.folders
-                and shortcut.target not in found
-            ]
+        found = self.descendants(self.roots)
+        while targets := self._linked_folders(found) - found:
+            found |= self.descendants(targets)
         return found
 
     def shortcut_targets(self, folders: set[str]) -> set[str]:
@@ -79,6 +65,11 @@ class FolderTree:
             names.append(found.name)
             folder = found.parent
         return "/".join(name for name in reversed(names) if name)
+
+    def _linked_folders(self, folders: set[str]) -> set[str]:
+        """Return the folders that shortcuts in these folders point to."""
+        linked = {s.target for s in self.shortcuts.values() if s.is_folder and s.parent in folders}
+        return linked & self.folders.keys()
 
     def _children(self) -> dict[str, list[str]]:
         children: dict[str, list[str]] = {}

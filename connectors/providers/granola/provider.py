@@ -204,22 +204,10 @@ class _GranolaSync:
         note = json_object(item_response(answer, "Granola"))
         if note.get("id") != id_:
             raise ItemError("Granola sent something other than this note.", code="malformed", retryable=True)
-        return note | {"transcript": await self._get_transcript(path)} if too_large else note
-
-    async def _get_transcript(self, path: str) -> list[dict[str, Any]]:
-        """Fetch a transcript page by page: those too large for one answer are refused with 413."""
-        found: list[dict[str, Any]] = []
-        place: dict[str, Any] = {}
-        trail = PageTrail("Granola")
-        while True:
-            asked = {"page_size": _TRANSCRIPT_PAGE_SIZE, **place}
-            answer = await _request(self._api_url, self._connection, f"{path}/transcript", asked)
-            utterances, page = json_page(item_response(answer, "Granola"), "transcript")
-            found += utterances
-            cursor = _next_cursor(page, trail)
-            if cursor is None:
-                return found
-            place = {"cursor": cursor}
+        if not too_large:
+            return note
+        pages = _list_pages(self._api_url, self._connection, f"{path}/transcript", {"page_size": _TRANSCRIPT_PAGE_SIZE})
+        return note | {"transcript": [utterance async for page in pages for utterance in page]}
 
     def _is_selected(self, note: Mapping[str, Any]) -> bool:
         """Return whether a note is directly in a selected folder; notes in subfolders are listed with them."""
@@ -241,22 +229,18 @@ def _authorization(connection: Connection) -> dict[str, str]:
 
 
 async def _list_pages(
-    api: str, connection: Connection, name: str, filters: Mapping[str, str]
+    api: str, connection: Connection, path: str, filters: Mapping[str, str | int]
 ) -> AsyncIterator[list[dict[str, Any]]]:
-    place: dict[str, str] = {}
+    """Iterate the pages of a list, which answers name as the last part of its path."""
+    asked = {"page_size": _PAGE_SIZE, **filters}
     trail = PageTrail("Granola")
     while True:
-        answer = await _request(api, connection, name, {"page_size": _PAGE_SIZE, **filters, **place})
-        listed, page = json_page(answer, name)
+        listed, page = json_page(await _request(api, connection, path, asked), path.rpartition("/")[2])
         yield listed
-        cursor = _next_cursor(page, trail)
+        cursor = trail.follow(page.get("cursor") or None) if page.get("hasMore") else None
         if cursor is None:
             return
-        place = {"cursor": cursor}
-
-
-def _next_cursor(page: Mapping[str, Any], trail: PageTrail) -> str | None:
-    return trail.follow(page.get("cursor") or None) if page.get("hasMore") else None
+        asked["cursor"] = cursor
 
 
 def _note_version(note: Mapping[str, Any]) -> str:

@@ -100,6 +100,33 @@ async def test_a_pause_holds_across_runs_and_in_complete_listings(states: Connec
     assert asked == [True, True, False, False, True, False, True]
 
 
+class PartlyReadProvider(Provider):
+    """A source of whose only item the beginning can be read."""
+
+    name = "notion"
+    whole = False
+
+    async def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
+        if await state.select_changed([("a", "1")]):
+            yield SourceItem("a", "1" if self.whole else "1 beginning", "a", "All." if self.whole else "Al")
+            if not self.whole:
+                yield FailedItem("a", "Only the beginning was read.", "a", "truncated")
+        yield Checkpoint({})
+
+
+async def test_what_was_read_in_part_is_kept_reported_and_read_again(states: ConnectorStateStore) -> None:
+    source = PartlyReadProvider()
+    bench = SyncHarness(states, source)
+    report = await bench.run()
+    assert ([failure.code for failure in report.failures], report.documents) == (["truncated"], 1)
+    assert list(bench.documents.texts.values()) == ["Al"]
+    assert (await bench.run(full=True)).failed == 1
+    source.whole = True
+    assert (await bench.run(full=True)).failed == 0
+    assert list(bench.documents.texts.values()) == ["All."]
+    assert (await bench.run(full=True)).processed == 0
+
+
 async def test_a_failed_item_keeps_its_document_also_in_a_complete_listing(states: ConnectorStateStore) -> None:
     source = PartlyBrokenProvider(["a"], {})
     bench = SyncHarness(states, source)
