@@ -11,10 +11,37 @@ _MIN_ROWS: Final = 3
 _MIN_ROWS_OF_MANY_CELLS, _MANY_CELLS = 2, 3
 _MIN_GAP: Final = 1.0
 """Space between two cells, in heights of the line; justified text has less between words."""
+_MAX_SEGMENTS: Final = 20_000
+_ROWS_ABOVE: Final = 8
+"""Lines above one that it is compared with."""
 _SAME_EDGE: Final = 3.0
 """Points by which the cells of a column may be out of line."""
 _ENUMERATOR: Final = re.compile(r"\W*\d{0,3}\W*|\(?\w[.)]")
 """Bullet or number before an item of a list, which stands apart from it like a cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Texts of the cells by row, and the column of each."""
+
+    rows: Sequence[Sequence[str]]
+    columns: Sequence[Sequence[int]]
+
+    @property
+    def is_list(self) -> bool:
+        """Return whether its first column holds bullets or numbers only."""
+        return all(_ENUMERATOR.fullmatch(row[0]) for row in self.rows if len(row) > 1)
+
+    def markdown(self) -> str:
+        """Write a row for each line, of which the first is the head."""
+        width = max(column for row in self.columns for column in row) + 1
+        lines = [_row(row, columns, width) for row, columns in zip(self.rows, self.columns, strict=True)]
+        return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
+
+
+def _row(cells: Sequence[str], columns: Sequence[int], width: int) -> str:
+    texts = [" ".join(cell for cell, at in zip(cells, columns, strict=True) if at == column) for column in range(width)]
+    return f"| {' | '.join(text.replace('|', chr(92) + '|') for text in texts)} |"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +94,10 @@ def with_table_rows(data: bytes, pages: Sequence[str]) -> list[str]:
 
 def _with_rows_of(page: Any, text: str) -> str:
     shown = page.get_textpage()
-    segments = [Segment(*shown.get_rect(number)) for number in range(shown.count_rects())]
-    for table in tables_of(segments):
-        rows = [[_text_of(shown, cell) for cell in row] for row in table]
-        if not all(_ENUMERATOR.fullmatch(row[0]) for row in rows if len(row) > 1):
-            text = restored(text, rows, columns_of(table))
-    return text
+    count = shown.count_rects()
+    tables = tables_of(Segment(*shown.get_rect(number)) for number in range(count)) if count <= _MAX_SEGMENTS else []
+    written = [Table([[_text_of(shown, cell) for cell in row] for row in table], columns_of(table)) for table in tables]
+    return restored(text, [table for table in written if not table.is_list])
 
 
 def _text_of(page: Any, cell: Segment) -> str:
@@ -115,7 +140,7 @@ def _cells(line: Iterable[Segment]) -> list[Segment]:
 
 def _continues(table: Sequence[Sequence[Segment]], cells: Sequence[Segment]) -> bool:
     """Return whether each cell of a line belongs to a column of the table above."""
-    return all(any(cell.is_below(other) for row in table for other in row) for cell in cells)
+    return all(any(cell.is_below(other) for row in table[-_ROWS_ABOVE:] for other in row) for cell in cells)
 
 
 def _without_text_below(table: list[list[Segment]]) -> list[list[Segment]]:
@@ -137,22 +162,20 @@ def columns_of(table: Sequence[Sequence[Segment]]) -> list[list[int]]:
     ]
 
 
-def restored(text: str, rows: Sequence[Sequence[str]], columns: Sequence[Sequence[int]]) -> str:
-    """Write rows as a table in place of the paragraph that runs them together; a text without one stays as it is."""
-    sought = fold("".join(cell for row in rows for cell in row))
-    places = [at for at, character in enumerate(text) for _ in fold(character)]
-    begin = fold(text).find(sought)
-    if not sought or begin < 0:
+def restored(text: str, tables: Sequence[Table]) -> str:
+    """Write tables in place of the paragraphs that run their rows together; what is none stays as it is."""
+    if not tables:
         return text
-    first, last = places[begin], places[begin + len(sought) - 1]
-    if "\n" in text[first:last]:
-        return text  # its lines stand apart already
-    width = max(column for row in columns for column in row) + 1
-    lines = [_row(row, places_of_row, width) for row, places_of_row in zip(rows, columns, strict=True)]
-    table = "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]])
-    return "\n\n".join(filter(None, (text[:first].rstrip(), table, text[last + 1 :].lstrip())))
-
-
-def _row(cells: Sequence[str], columns: Sequence[int], width: int) -> str:
-    texts = [" ".join(cell for cell, at in zip(cells, columns, strict=True) if at == column) for column in range(width)]
-    return f"| {' | '.join(text.replace('|', chr(92) + '|') for text in texts)} |"
+    parts = [fold(character) for character in text]
+    places = [at for at, part in enumerate(parts) for _ in part]
+    letters, end, found = "".join(parts), 0, list[str]()
+    for table in tables:
+        sought = "".join(fold(character) for row in table.rows for cell in row for character in cell)
+        begin = letters.find(sought) if sought else -1
+        if begin < 0:
+            continue
+        first, last = places[begin], places[begin + len(sought) - 1]
+        if first >= end and "\n" not in text[first:last]:  # lines that stand apart already are rows
+            found += [text[end:first].strip(), table.markdown()]
+            end = last + 1
+    return "\n\n".join(filter(None, [*found, text[end:].strip()])) if found else text

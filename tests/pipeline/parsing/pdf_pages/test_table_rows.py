@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipeline.parsing.document_parser import FileParser
 from pipeline.parsing.parser_pool import ParserPool
 from pipeline.parsing.pdf_pages.page_text import fold
-from pipeline.parsing.pdf_pages.table_rows import restored, with_table_rows
+from pipeline.parsing.pdf_pages.table_rows import Table, restored, with_table_rows
 from tests.pipeline.parsing.test_document_parser import upload
 from tests.support.pdf_writer import write_placed
 from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
@@ -50,6 +50,15 @@ def test_an_empty_cell_keeps_the_others_in_their_columns() -> None:
     assert page.splitlines()[2:] == ["| Mon | Ada |  |", "| Tue |  | Bob |", "| Wed | Cyd \\| Dan | Eve |"]
 
 
+def test_two_tables_of_a_page_are_both_read_by_rows() -> None:
+    shifts = [(text, left, top + 200) for text, left, top in placed(SHIFTS, (60, 160, 300))]
+    data = write_placed([*placed(RISKS, (60, 300)), ("And the shifts of the week:", 60, 270), *shifts])
+    text = f"{run_together(RISKS)}\n\nAnd the shifts of the week:\n\n{run_together(SHIFTS)}"
+    (page,) = with_table_rows(data, [text])
+    assert page.count("\n| --- |") == 2
+    assert page.index("| Data are lost") < page.index("And the shifts") < page.index("| Mon | Ada |")
+
+
 @pytest.mark.parametrize("mark", ["•", "-", "{}.", "({})"])
 def test_a_list_is_no_table(mark: str) -> None:
     rows = [(mark.format(number), f"The item number {number} of the list") for number in range(1, 6)]
@@ -76,7 +85,8 @@ def test_what_is_no_pdf_stays_as_it_is(data: bytes) -> None:
 @given(st.text(max_size=40), st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), min_size=1, max_size=4))
 def test_no_letter_is_lost(text: str, rows: list[tuple[str, str]]) -> None:
     around = f"{text}{run_together(rows)}{text}"
-    assert fold(restored(around, rows, [[0, 1]] * len(rows))) == fold(around)
+    found = restored(around, [Table(rows, [[0, 1]] * len(rows))])
+    assert [*filter(str.isalnum, fold(found))] == [*filter(str.isalnum, fold(around))]
 
 
 @pytest.fixture
