@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from bench.datasets.synced_sources import SOURCES, Answer, Source, read_source
+from bench.datasets.synced_sources import SOURCES, WHOLE_SOURCES, Answer, Source, read_source
 from bench.http_connection import HttpConnection
 from bench.ranking import is_locked
 from bench.service_polling import wait_for_zero_lag
@@ -54,7 +54,7 @@ _KEY = f"rk_{'0' * 32}"
 
 async def _measure(server: Server, modes: Sequence[str], *, is_open: bool, is_filled: bool) -> None:
     connection = HttpConnection(server.url, server.key)
-    sources = {name: read_source(name) for name in SOURCES}
+    sources = {name: read_source(name) for name in (*SOURCES, *WHOLE_SOURCES)}
     if not is_filled:
         for name, source in sources.items():
             await _fill(connection, name, source)
@@ -62,6 +62,8 @@ async def _measure(server: Server, modes: Sequence[str], *, is_open: bool, is_fi
     print("| | " + " | ".join(MEASURES) + " |\n|---|" + "---:|" * len(MEASURES))
     for name, source in sources.items():
         for mode in modes:
+            if WHOLE_SOURCES.get(name) is is_open:
+                continue
             asked = _Asker(connection, name, MODES[mode], is_open=is_open)
             print(f"| {name}, {mode} | {' | '.join(await asked.cells(source))} |", flush=True)
     await connection.close()
@@ -96,7 +98,7 @@ class _Asker:
         return [f"{100 * mean(column):.1f} of {len(column)}" for column in columns]
 
     def _is_asked(self, question: str) -> bool:
-        return is_locked(question) != self._is_open
+        return self._namespace in WHOLE_SOURCES or is_locked(question) != self._is_open
 
     async def _places(self, question: str, answer: Answer, *others: Answer) -> list[bool]:
         results = await self._ask(question)

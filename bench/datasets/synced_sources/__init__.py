@@ -5,12 +5,15 @@ more answers that changed: `family` (two parents, three languages, long replies 
 colleagues, minutes, wiki; four languages), `freelancer` (mails and notes; five languages), `club` (minutes and
 newsletters) and `student` (chats). The whole of `club` and `student` was looked at while rules were chosen. `hotel`
 (hand-overs, minutes, mails, reports; five languages), `project` (issues, releases, minutes of a program's maintainers;
-four languages) and `renovation` (letters, offers, chats with long replies; four languages) were written last.
+four languages) and `renovation` (letters, offers, chats with long replies; four languages) were written later. The
+last ones are open or locked as a whole, so that nothing is tuned on a text of the locked half: `studio` (a game
+studio's wiki, chat and minutes; four languages) and `clinic` (minutes, routines, mails; three) are open, `landlord`
+(minutes, letters, notes of a house; four) and `farm` (diary, letters, volunteers' log; three) locked.
 
 A text begins with `=== `, its day and its title. `?` one text answers, with the words that tell it; `>` words of a
 newer text answer, those of an older one did before; `~` names somebody or something known, and asks what no text says;
 `!` is about something else. Many questions are written as people type in a hurry; some are in another language than
-the text. Half of the questions are locked (`bench.ranking.is_locked`).
+the text. Of the other sources half of the questions are locked (`bench.ranking.is_locked`).
 """
 
 from collections.abc import Iterator
@@ -19,6 +22,8 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).parent
 SOURCES = ("workspace", "chats", "family", "team", "freelancer", "club", "student", "hotel", "project", "renovation")
+WHOLE_SOURCES = {"studio": False, "clinic": False, "landlord": True, "farm": True}
+"""Whether all questions of a source are locked."""
 
 
 @dataclass(frozen=True, slots=True)
