@@ -147,6 +147,8 @@ def add_support(
     candidates = candidates.with_contribution("memorySupport", MEMORY_SUPPORT_FACTOR * support[supported], supported)
     answering_score = query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY)
     outdated = outdated_support > np.maximum(support, answering_score)
+    leading = np.flatnonzero(outdated & (candidates.scores > outdated_support))
+    outdated[leading[_say_several_things(candidates, leading)]] = False
     candidates, replacing_chunks = _propagate_to_chunks(
         candidates, successors, aligned, np.where(outdated, outdated_support, np.inf)
     )
@@ -162,8 +164,12 @@ def add_support(
 def _raise_to_support(candidates: Candidates, support: NDArray[np.float64]) -> Candidates:
     """Raise chunks that say several things to the score of their best memory, whose vector is that of one thing."""
     lead = np.flatnonzero(support > candidates.scores)
-    lead = lead[[len(candidates.text(at)) >= MANY_THINGS_MIN_CHARS for at in lead.tolist()]]
+    lead = lead[_say_several_things(candidates, lead)]
     return candidates.with_contribution("memorySupport", support[lead] - candidates.scores[lead], lead)
+
+
+def _say_several_things(candidates: Candidates, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    return np.array([len(candidates.text(at)) >= MANY_THINGS_MIN_CHARS for at in rows.tolist()], np.bool_)
 
 
 def _propagate_to_chunks(

@@ -194,6 +194,21 @@ async def test_what_is_outdated_takes_nothing_from_what_else_its_passage_says(ei
     assert after["d-0"] == pytest.approx(before["d-0"], abs=0.5)
 
 
+async def test_a_passage_of_several_things_that_answers_better_than_its_outdated_memory_holds(
+    either: IndexHarness,
+) -> None:
+    said = "I keep a boat in Paris. The boat's keys hang behind the pantry door in Paris."
+    await either.add_document("long", f"{said}{' The council met again, and the market was moved to Friday.' * 7}")
+    await either.add_document("short", said)
+    question = "Where in Paris do the boat's keys hang, behind which pantry door?"
+    before = {hit.id: hit.raw_score for hit in await either.hits(question, threshold=0.0)}
+    for document in ("long", "short"):
+        await either.add_memory(f"of-{document}", "User keeps a boat in Paris", document, start=0, is_latest=False)
+    after = {hit.id: hit.raw_score for hit in await either.hits(question, threshold=0.0)}
+    assert after["long-0"] == pytest.approx(before["long-0"], abs=0.5)
+    assert after["short-0"] < before["short-0"] - 2.0
+
+
 async def test_a_document_that_speaks_of_it_lifts_its_passages(either: IndexHarness) -> None:
     await either.add_document("one", "The harbour was closed.", "Ships waited in the harbour.", "It took long.")
     await either.add_document("two", "The office was closed.", "People waited in the office.", "It took long.")
