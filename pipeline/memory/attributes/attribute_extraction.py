@@ -2,14 +2,12 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
 from pipeline.memory.attributes import entity_attributes, person_attributes, predicates, quantities
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_patterns import AttributePattern, circumstances
-from pipeline.memory.attributes.paraphrases import plain_forms
 from pipeline.memory.attributes.value_normalization import normalize_phrase
 from pipeline.memory.outlines.readings import outlines
 from pipeline.memory.outlines.vocabulary import stem
@@ -55,12 +53,11 @@ def extract_attributes(text: str) -> tuple[Attribute, ...]:
     is_plan = is_planned(text)
     text = as_begun(text) if is_plan else text
     aside = _ASIDE.search(text)
-    attributes = (
+    found = (
         _match_patterns(text, "")
         if aside is None
         else _match_patterns(text[: aside.start()], "" if aside["more"] is None else normalize_phrase(aside[0]))
     )
-    found = (*attributes, *_attributes_in_other_words(text, {attribute.key for attribute in attributes}))
     if not is_plan:
         return found
     # What is to come ends nothing that holds today.
@@ -103,15 +100,6 @@ def comparable_attributes(text: str) -> tuple[Attribute, ...]:
         for (holder, word), tells_of_change in sorted(told.items())
     )
     return (*extract_attributes(text), *statements)
-
-
-def _attributes_in_other_words(text: str, known: set[tuple[str, str]]) -> Iterator[Attribute]:
-    """Yield attributes of the plain forms of a fact; it says more than they do, so it equals none of them."""
-    for form in plain_forms(text):
-        for attribute in _match_patterns(form, ""):
-            if attribute.key not in known:
-                known.add(attribute.key)
-                yield replace(attribute, detail=f"{attribute.detail} {normalize_phrase(text)}".strip())
 
 
 def _match_patterns(text: str, qualifier: str) -> tuple[Attribute, ...]:

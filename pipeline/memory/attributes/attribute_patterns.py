@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from pipeline.memory.attributes.attribute import NEGATION_PREFIX, Attribute, ValueKind
+from pipeline.memory.attributes.attribute import Attribute, ValueKind
 from pipeline.memory.attributes.value_normalization import NEUTRAL, normalize_phrase, parse_subject, parse_value
 from pipeline.text.english_verbs import word_set
 
@@ -87,19 +87,6 @@ def exact_attribute(name: str, value: str | None = None) -> AttributeBuilder:
     def build(match: re.Match[str]) -> Iterable[Attribute | None]:
         named = {group: normalize_phrase(said or "") for group, said in match.groupdict().items()}
         yield build_attribute(match, name.format(**named), value or match["v"])
-
-    return build
-
-
-def ended_attributes(*attributes: str) -> AttributeBuilder:
-    """Return a builder for the old value in group `n`, which has ended."""
-
-    def build(match: re.Match[str]) -> Iterable[Attribute | None]:
-        gone = parse_value(match["n"])
-        for attribute in attributes:
-            built = build_attribute(match, attribute, match["n"], is_single_valued=False)
-            if built is not None and gone is not None:
-                yield replace(built, value=f"{NEGATION_PREFIX}{gone}", replaced_value=gone)
 
     return build
 

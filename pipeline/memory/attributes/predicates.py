@@ -8,16 +8,14 @@ from pipeline.memory.attributes.attribute import NEGATION_PREFIX, Attribute
 from pipeline.memory.attributes.attribute_patterns import (
     CALLED,
     INSTEAD,
-    NAME,
     NOW,
-    OLD,
     WHO,
     AttributeBuilder,
     AttributePattern,
     attribute_pattern,
 )
 from pipeline.memory.attributes.hypernyms import is_bare_hypernym
-from pipeline.memory.attributes.value_normalization import parse_predicate_object, parse_subject, parse_value
+from pipeline.memory.attributes.value_normalization import parse_predicate_object, parse_subject
 from pipeline.memory.languages.english import english_groups, english_words
 from pipeline.text.english_verbs import third_person
 
@@ -94,12 +92,11 @@ def _does(match: re.Match[str]) -> Iterable[Attribute | None]:
         yield _assertion(match, "have", what, is_denied=False)
 
 
-def _says(*verbs: str, value: str = "{}", is_denied: bool = False) -> AttributeBuilder:
-    """Return a builder of what somebody does or is by these verbs; without any, by that of the pattern."""
+def _says(verb: str = "") -> AttributeBuilder:
+    """Return a builder of what somebody does or is by a verb; without one, by that of the pattern."""
 
     def build(match: re.Match[str]) -> Iterable[Attribute | None]:
-        for verb in verbs or (_VERB_OF[match["b"]],):
-            yield _assertion(match, verb, value.format(match["v"] or ""), is_denied=is_denied)
+        yield _assertion(match, verb or _VERB_OF[match["b"]], match["v"] or "", is_denied=False)
 
     return build
 
@@ -121,34 +118,12 @@ def _is(match: re.Match[str]) -> Iterable[Attribute | None]:
         yield replace(said, name="eat", value=f"{NEGATION_PREFIX}meat", replaced_value="meat", detail="by diet")
 
 
-_SWITCHED = ("use", "run", "study", "learn", "play", "take", "eat", "drink", "drive", "have", "work", "subscribe")
-
-
-def _switched(match: re.Match[str]) -> Iterable[Attribute | None]:
-    """Replace one object by another: the former activity with the first has ended."""
-    subject, old, new = parse_subject(match["s"]), parse_value(match["o"]), parse_value(match["v"])
-    if subject and old and new:
-        for verb in _SWITCHED:
-            for form_of in (old, f"on {old}") if verb == "run" else (old,):
-                yield Attribute(subject, verb, new, replaced_value=form_of, is_single_valued=False, detail="changed")
-
-
-def _upgraded(match: re.Match[str]) -> Iterable[Attribute | None]:
-    subject, new = parse_subject(match["s"]), parse_value(match["v"])
-    if subject and new and re.search(r"\d", new):
-        product = re.sub(r"\s*\d.*$", "", new)
-        for verb in ("use", "run", "have") if product else ():
-            yield Attribute(subject, verb, new, replaced_value=product, is_single_valued=False, detail="changed")
-
-
 def _predicate(pattern: str, build: AttributeBuilder, trigger_words: Iterable[str]) -> AttributePattern:
     return attribute_pattern(rf"{WHO} {pattern}", build, " ".join(trigger_words), allow_circumstances=False)
 
 
 _NOT_ANY_MORE = r"(?:is no longer|isn't|is not|(?:has |have )?(?:stopped|quit|gave up|given up))"
-_PETS = "cat|dog|hamster|rabbit|horse|parrot|guinea pig|turtle|goldfish|bird|pet"
 _LEAVE = r"(?P<v>(?:[a-z]+ )?(?:vacation|holiday|leave|sabbatical|break)|a business trip|a trip)"
-_BE_OTHER = r"(?:has |have |was |were )?"
 PATTERNS: tuple[AttributePattern, ...] = (
     _predicate(rf"{NOW}(?P<b>{_any(_LIKING)}) {_OBJECT}(?: a lot)?", _likes, {said.split()[-1] for said in _LIKING}),
     _predicate(rf"{NOW}(?P<b>{_any(_THIRD)})(?: {_OBJECT}{CALLED})?", _does, _THIRD),
@@ -159,35 +134,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
     _predicate(rf"{_NOT_ANY_MORE} (?P<b>{_any(_GERUND)})(?: {_OBJECT})?", _denies, _GERUND),
     _predicate(rf"is {NOW}{_IS_A}(?P<v>[a-z][\w -]+?)", _is, ("is",)),
     _predicate(rf"is {NOW}(?P<v>(?:{_ADJECTIVES})\b.*?)", _is, _ADJECTIVES.split("|")),
-    attribute_pattern(
-        rf"{WHO} (?:has )?{NOW}(?:went|gone|turned|became|become) (?P<v>vegetarian|vegan|pescatarian)",
-        _is,
-        "went gone turned became become",
-    ),
     _predicate(rf"(?P<b>is no longer|isn't|is not) {_IS_A}?(?P<v>[a-z][^,;:]*?)", _denies, ("is", "isn't")),
     _predicate(rf"{NOW}works as {_IS_A}(?P<v>[a-z][\w -]+?)", _is, ("works",)),
     attribute_pattern(rf"{WHO} is {NOW}on {_LEAVE}", _says("is on"), "vacation holiday leave sabbatical break trip"),
-    attribute_pattern(rf"{WHO} is {NOW}back from {_LEAVE}", _says("is on", is_denied=True), "back"),
-    _predicate(
-        r"(?:has )?(?:sold|gave away|got rid of|returned|donated|traded(?: in)?) "
-        rf"(?:the|their|his|her) {_OBJECT}(?: (?:for|to|in) .+)?",
-        _says("have", "drive", "ride", is_denied=True),
-        ("sold", "gave", "got", "returned", "donated", "traded"),
-    ),
-    attribute_pattern(
-        rf"(?P<s>{NAME})'s (?P<v>{_PETS}) (?:has )?(?:died|passed away)", _says("have", is_denied=True), "died passed"
-    ),
-    attribute_pattern(
-        rf"{WHO} (?:has )?(?:cancell?ed|called off) (?:the |their )?(?:trip|flight|journey|holiday) to {_OBJECT}",
-        _says("go", "travel", "fly", value="to {}", is_denied=True),
-        "cancelled canceled called",
-    ),
-    attribute_pattern(
-        rf"{WHO} {_BE_OTHER}{NOW}(?:switched|changed|migrated|moved|converted) from {OLD} to {_OBJECT}",
-        _switched,
-        "switched changed migrated moved converted",
-    ),
-    attribute_pattern(
-        rf"{WHO} {_BE_OTHER}{NOW}(?:upgraded|updated|migrated) to {_OBJECT}", _upgraded, "upgraded updated migrated"
-    ),
 )

@@ -18,14 +18,12 @@ def _updates(new: str, old: str) -> bool:
         ("User lives in Berlin", "User now lives in New York City"),
         ("User lives in Berlin", "User no longer lives in Berlin"),
         ("User lives in Berlin, close to the river", "User lives in Paris, not Berlin"),
-        ("User doesn't live in Berlin anymore", "User lives in Rome"),
         ("User's favourite color is green", "User's favorite colour is now blue"),
         ("User works at Acme", "User started working at Beta Corp"),
         ("Ann works as a nurse", "Ann works as a pilot"),
         ("User's name is Bob", "User's name is Alice"),
         ("User is 34 years old", "User is 35"),
         ("User's email is a@b.de", "User's email is c@d.de"),
-        ("User uses Vim for writing", "User uses Emacs for writing"),
         ("User uses Vim", "User switched from Vim to Emacs"),
         ("User uses Vim", "User no longer uses Vim"),
         ("The status of Apollo is open", "Apollo's status is now closed"),
@@ -36,8 +34,6 @@ def _updates(new: str, old: str) -> bool:
         ("User is working days on the ward", "User is now on nights from the week of 16 November 2026"),
         ("Dr. Weiss is User's dentist", "User's dentist is Dr. Aydin now"),
         ("User is unemployed", "User got the job at Bosch"),
-        ("User wants to be called Alexandra", "User wants to be called Alex"),
-        ("User is getting married in June", "User had to postpone the wedding to September"),
     ],
 )
 def test_a_changed_value_of_one_attribute_updates(old: str, new: str) -> None:
