@@ -40,17 +40,6 @@ _PRESENT_YEAR = re.compile(r"^((?:User|[A-Z][\w-]+)(?:'s [\w-]+)? (?:is|are|has|
 """What `this year` became in a memory: `is in halls in 2026`."""
 _ALONG = re.compile(r", [\w' ]{2,24} too$")
 """Who or what comes along: `moved in with my sister, biscuit too`."""
-_PLACE = re.compile(
-    r"^(?P<where>by|in|on|at|next to|near|under|behind|opposite) (?:the |a |an |User's )?(?P<what>[a-z][\w-]*)$"
-)
-"""Where a thing is: `by the window`."""
-_PARTNER = re.compile(
-    r"\b(?:boyfriend|girlfriend|partner|fianc\w+|husband|wife)(?: is|'s)? (?:now |called |named )*((?-i:[A-Z])[\w-]+)|"
-    r"^User (?:is|has been|started|'s) (?:now )?(?:dating|seeing|with|going out with|engaged to|married to) "
-    r"((?-i:[A-Z])[\w-]+)",
-    re.IGNORECASE,
-)
-"""With whom somebody is together: `User is with Theo these days`."""
 _NAMED = re.compile(r"(?:(?:an?|some) (?:[a-z]+ ){1,3}(?:called|named) )?(?:(?:called|named|now) )*[A-Z]")
 _OTHER = re.compile(r"\bother\b")
 _OF_USER = re.compile(r"^(?!User)[A-Z][\w.-]+(?: [A-Z][\w.-]+)* is (?:now )?User's (?:[\w-]+ )*(?P<role>[a-z-]+)$")
@@ -71,7 +60,6 @@ def english_outline(text: str, with_days: str = "") -> Statement:
     strong, weak = _ended(text)
     kinds = kinds_of_one()
     said = [word for word in TOKEN.findall(text) if is_content(word)]
-    place = _PLACE.match(rest) if verb == BE and topic is not None else None
     marks = {*_marks(text), *_marks_of_days(with_days)} | ({"added"} if _OTHER.search(subject) else set())
     return Statement(
         holder=holder,
@@ -87,8 +75,6 @@ def english_outline(text: str, with_days: str = "") -> Statement:
         begun=_objects_of("beginning", text),
         obtained=_objects_of("obtaining", text),
         marks=frozenset(marks | ({"role"} if _role(text, topic) in stems("roles") else set())),
-        partners=frozenset(stem(name) for match in _PARTNER.finditer(text) for name in match.groups() if name),
-        place=("", "") if place is None else (place["where"], stem(place["what"])),
         one_of=frozenset(named_things(text, kinds, kinds)) if "further" not in marks else frozenset(),
         state=frozenset(_states(text)),
         passed_state=frozenset(name for name, (_, end) in state_changes().items() if end.search(text)),

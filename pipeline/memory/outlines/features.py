@@ -91,13 +91,9 @@ def _of_ends(pair: _Pair) -> Features:
     new, old = pair.new, pair.old
     ended, loosely = pair.names(new.ended), pair.names(new.loosely_ended)
     yield "ended", ended
-    yield "ended, a name", ended and any(phrase.head in old.names for phrase in new.ended)
     yield "loosely ended", loosely
     is_topic = old.topic is not None and any(phrase.head == old.topic.head for phrase in new.loosely_ended)
     yield "loosely ended, a possession", loosely and (old.verb == HAVE or is_topic)
-    yield "loosely ended, going on", loosely and old.says("going_on")
-    is_somewhere = (old.verb == BE and old.topic is None) or old.says("home")
-    yield "loosely ended, where somebody is", loosely and is_somewhere
     is_activity = any(phrase.head == old.verb and phrase.modifiers <= old.words for phrase in new.ended)
     yield "activity ended", old.topic is None and is_activity
 
@@ -111,7 +107,6 @@ def _of_changes(pair: _Pair) -> Features:
     yield "topic changed, by what it got", is_changed and bool(new.obtained) and not pair.names(new.obtained)
     yield "said otherwise now", pair.has_one_verb and bool(pair.objects) and new.says("now")
     yield "altered", pair.names(new.altered)
-    yield "altered, with another figure", pair.both_have_figures and pair.names(new.altered)
     yield "altered, a part", any(not phrase.modifiers.isdisjoint(things_of(old)) for phrase in new.altered)
     yield "altered, beside a thing of both", bool(new.altered) and bool(pair.objects)
     yield "activity altered", any(old.verb in {phrase.head, *phrase.modifiers} for phrase in new.altered)
@@ -127,7 +122,6 @@ def _of_figures(pair: _Pair) -> Features:
     is_changed = is_changed and (new.topic is not None or pair.topic not in old.names or pair.has_one_verb)
     yield "figure of one unit", pair.has_other_figure and is_changed and is_near
     is_comparable = pair.both_have_figures and (new.topic is not None or stem(old.holder) != pair.topic)
-    yield "figure of one topic", is_comparable and is_changed and pair.topic in old.words
     yield "another dose", has_another_dose(new, old)
     yield "figure of what was given", pair.both_have_figures and _is_given_anew(new, old)
     of_matter = new.topic.modifiers if new.topic is not None and pair.topic not in old.words else frozenset()
@@ -142,9 +136,6 @@ def _of_denials(pair: _Pair) -> Features:
     new, old = pair.new, pair.old
     is_denied_now = new.says("denied") and new.says("now")
     yield "denied now", is_denied_now and bool(pair.objects)
-    # `hasn't smoked`, `isn't mentoring`
-    says_no_more = (new.verb == old.verb and not new.objects) or old.words <= new.words
-    yield "denied now, what was done", is_denied_now and says_no_more
     is_affirmed = old.says("denied") and not new.says("denied")
     yield "can do now", is_affirmed and any(phrase.head == old.verb for phrase in new.begun)
     yield "begun after a denial", is_affirmed and pair.names(new.begun)
@@ -154,13 +145,9 @@ def _of_lives(pair: _Pair) -> Features:
     new, old = pair.new, pair.old
     is_affirmed, is_other = not new.says("denied"), not new.words <= old.words
     yield "homes", new.says("home") and old.says("home") and is_affirmed and not new.names <= old.names
-    is_place = pair.is_of_one and bool(new.place[0])
-    yield "place of one thing", is_place and new.place[0] == old.place[0] and new.place != old.place
     is_move = new.says("moved") and new.topic is None and old.says("dwells", "home")
     yield "moved", is_move and pair.is_of_one and is_other
     yield "jobs", new.says("new_job") and old.says("job") and is_affirmed and is_other
-    is_partner = bool(new.partners and old.partners) and new.partners.isdisjoint(old.partners)
-    yield "another partner", is_partner and new.says("changed")
     yield "holder of a role gone", new.says("gone") and is_holder_of_role(new, old)
 
 
@@ -170,19 +157,14 @@ def _of_states_and_kinds(pair: _Pair) -> Features:
     is_one = pair.is_of_one or is_users(new, old) or is_birth(new, old)
     is_one = is_one and _may_share(new.names - own, old.names - own) and _may_share(new.numbers, old.numbers)
     yield "state passed", is_one and not new.passed_state.isdisjoint(old.state)
-    is_other = has_another_of_a_kind(new, old)
-    yield "another of a kind", is_other
-    yield "another of a kind, now", is_other and new.says("now")
-    yield "another of a kind, obtained", is_other and bool(new.obtained or new.begun or new.altered or new.ended)
+    yield "another of a kind", has_another_of_a_kind(new, old)
     yield "found again", pair.is_found_again
     yield "wish fulfilled", old.says("wish") and old.names <= new.names and pair.names(new.obtained)
 
 
 def _of_circumstances(pair: _Pair) -> Features:
     new, old = pair.new, pair.old
-    yield "passing", new.says("passing")
     yield "older tells of change", old.tells_of_change and not (old.is_measure or pair.is_found_again)
-    yield "denied", new.says("denied")
     yield "other names", bool(new.names - old.names)
     yield "most words shared", len(new.words & old.words) * 2 > len(old.words)
 

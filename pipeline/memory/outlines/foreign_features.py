@@ -17,7 +17,6 @@ def foreign_features(new: Statement, old: Statement) -> list[str]:
 def _of_words(new: Statement, old: Statement) -> Iterator[tuple[str, bool]]:
     # A number alone is a thing where it has ended: `la 208 a été volée`.
     ended = {word for word in new.ended_words & old.words if len(word) >= _TYPE_DIGITS or not word.isdigit()}
-    yield "foreign: a name of both ended", bool(ended & old.names)
     yield "foreign: a word of both ended", bool(ended)
     shared = shared_words(new, old)
     is_changed = bool(shared) and new.says("changed")

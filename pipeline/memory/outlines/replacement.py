@@ -18,9 +18,7 @@ from pipeline.text.analyzer import words
 
 MIN_PROBABILITY = 0.5
 """Probability from which a statement is replaced."""
-_CIRCUMSTANCES = frozenset(
-    {"denied", "other names", "passing", "older tells of change", "most words shared", "foreign: a word of both"}
-)
+_CIRCUMSTANCES = frozenset({"other names", "older tells of change", "most words shared", "foreign: a word of both"})
 """Features that say nothing without another one."""
 _LISTED = re.compile(r",? (?:and|plus|&) |, ")
 _SAID_BESIDE = frozenset({"added", "one_day", "of_others"})

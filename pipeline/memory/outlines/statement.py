@@ -13,7 +13,7 @@ _WORDS_OF_MEASURE = 4
 Thing = tuple[str, str, str]
 """A thing of a kind of which one holds at a time: the kind, the thing and its number."""
 Mark = Literal[
-    "added", "before_places", "begun", "body", "changed", "corrects", "denied", "dwells", "going_on", "gone", "home",
+    "added", "before_places", "begun", "body", "changed", "corrects", "denied", "dwells", "gone", "home",
     "job", "moved", "new_job", "now", "of_others", "one_day", "passing", "past", "role", "says_more", "unreal", "wish",
 ]  # fmt: skip
 """What a statement says by its words. `added`: it holds beside what was said before; `before_places`: a preposition
@@ -40,7 +40,7 @@ class Statement:
     `ended` and `loosely_ended`: what it says is over, in words that say so for sure or that may mean a moment;
     `altered`: what it says has been changed; `begun`: what it says has begun; `obtained`: what somebody now has.
     `marks`: what its words say of it. `state`: the passing states that it tells of, such as pregnancy or a place in
-    hospital; `passed_state`: those that it says are over. `place`: a preposition and where a thing is.
+    hospital; `passed_state`: those that it says are over.
 
     Of a statement in another language, `ended_words` are the stems beside the words for an end, `places` the names
     that follow their prepositions, `titled` those that follow a title, and `subject` whom or what it begins with, if
@@ -60,8 +60,6 @@ class Statement:
     begun: tuple[Phrase, ...] = ()
     obtained: tuple[Phrase, ...] = ()
     marks: frozenset[str] = frozenset()
-    partners: frozenset[str] = frozenset()
-    place: tuple[str, str] = ("", "")
     one_of: frozenset[Thing] = frozenset()
     state: frozenset[str] = frozenset()
     passed_state: frozenset[str] = frozenset()
@@ -101,7 +99,6 @@ class Statement:
         told = {f"one {kind}" for kind, _, _ in self.one_of}
         told |= {"home"} if self.says("home", "moved", "dwells") else set()
         told |= {"job"} if self.says("job", "new_job") else set()
-        told |= {"partner"} if self.partners else set()
         units = {unit for unit, _ in self.figures}
         return told | (units & {"@", PHONE}) | ({f"body in {unit}" for unit in units} if self.says("body") else set())
 
@@ -129,7 +126,7 @@ class Statement:
     def tells_of_change(self) -> bool:
         """True if it says that something is over or other than it was."""
         says_so = self.says("changed", "gone", "new_job", "moved") or self.is_measure
-        return says_so or bool(self.changes or self.passed_state or self.doses or self.place[0])
+        return says_so or bool(self.changes or self.passed_state or self.doses)
 
     @property
     def names_holder(self) -> bool:
