@@ -5,8 +5,8 @@ import re
 from pipeline.memory.languages.english import english_pattern
 from pipeline.memory.languages.english_rewrites import NUMBER
 from pipeline.memory.languages.personal_facts import is_bare_answer
-from pipeline.text.english_nouns import PETS, RELATIVES, own_noun
-from pipeline.text.english_verbs import is_past, without_clitic
+from pipeline.text.english_nouns import own_noun
+from pipeline.text.english_verbs import is_past
 
 MAX_ANSWER_WORDS = 9
 _QUESTION = re.compile(r"[^.!?\n]*\?")
@@ -79,8 +79,6 @@ _WH = re.compile(
 _POLAR = re.compile(rf"^(?P<be>do|are|can|have) you (?P<verb>[\w' -]{{3,50}}?){_NOW}", re.IGNORECASE)
 _RUN_ON = re.compile(r"(?:,|\.\.+|;) (?:and )?(?=(?:he|she|it|they|[Ii]|we)\b|(?:my|our) \w+ )")
 """Begin of a statement after a short answer: `a beagle, he's nine`, `Tom, and i'm 41`."""
-_YOUR_RELATIVE = re.compile(rf"\byour ((?:[a-z]+ )?(?:{'|'.join(sorted(RELATIVES | PETS))}))\b", re.IGNORECASE)
-_SAID_OF = re.compile(r"(?:he|she|they)(?P<verb>'s|'re| [a-z]+) (?P<rest>\S.*)$", re.IGNORECASE)
 _DISLIKED = re.compile(
     r"^(?:(?:is|are) there )?any(?:thing|one)? ?[\w ]*?(?:that )?you (?P<verb>(?:don't|do not|can't|cannot|won't) \w+|"
     r"dislike|hate|avoid)\b",
@@ -112,8 +110,6 @@ def answered(asked: str, answer: str) -> list[str]:
     said, comma, more = said.partition(run_on[0]) if (run_on := _RUN_ON.search(said)) is not None else (said, "", "")
     if comma:
         return [*stated, more] if (stated := answered(asked, said)) else []
-    if (about := _of_relative(question, said)) is not None:
-        return [about]
     if (
         not said
         or len(said.split()) > MAX_ANSWER_WORDS
@@ -153,14 +149,6 @@ _ANY_QUESTION = re.compile(r"(?:\u00bf|(?<![^\s.!\u3002\uff01]))[^.!?\u3002\uff0
 _MAX_WORDS_WITH_QUESTION = 14
 _OF_OTHERS = re.compile(r"\b(?:that|it|they|them|he|him|she|her)\b", re.IGNORECASE)
 """What a question means that an earlier one has named."""
-
-
-def _of_relative(question: str, said: str) -> str | None:
-    """Return what is said of whom was asked about: `she's 71` of `your mother`."""
-    match, named = _SAID_OF.match(said), _YOUR_RELATIVE.findall(question)
-    if match is None or len(named) != 1:
-        return None
-    return f"my {named[0]} {without_clitic(match['verb'], match['rest'])} {match['rest']}"
 
 
 def _confirmed(question: re.Match[str], said: str) -> list[str]:

@@ -114,8 +114,6 @@ _MINUTES = re.compile(
     re.IGNORECASE,
 )
 _GREETING = rf"(?:Dear|Hello|Hi) (?:{english_pattern('addressed_groups')})\b"
-_DEAR = re.compile(rf"\s*{_GREETING}")
-"""Whom an institution addresses."""
 _PUBLIC = re.compile(
     rf"^[ \t]*{_GREETING}|^[*#_ ]*(?:Release [Nn]otes|Patch [Nn]otes|Changelog|What's [Nn]ew|FAQs?|"
     rf"(?:Poll|Quiz|Survey)(?: [Rr]esults?)?(?=:))\b|\b[Oo]ur (?:{english_pattern('own_of_institutions')})\b",
@@ -241,7 +239,7 @@ def find_passages(text: str, document_type: str = "text", *, is_synced: bool = F
             continue
         in_role = in_role or (utterance.is_chat and utterance.speaker is None and begins_role_play(utterance.text))
         is_speech = is_attributed or (document_type in SPOKEN_TYPES and is_note(utterance.text, is_synced=is_synced))
-        is_letter = _DEAR.match(utterance.text) or words_of_all("public").match(utterance.text.lstrip())
+        is_letter = words_of_all("public").match(utterance.text.lstrip())
         greeting = _TO_TEAM.match(utterance.text)
         is_to_team = greeting is not None and not _names_writer(utterance.text)
         if utterance.speaker is None and is_speech and (is_letter or is_to_team):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.languages.english import english_pattern, english_words
 from pipeline.memory.languages.english_rewrites import NUMBER
-from pipeline.text.english_nouns import HELPERS, KIN, PARENTS, PETS, RELATIVES, is_plural
-from pipeline.text.english_verbs import BASES, is_finite, is_third_person, without_clitic, word_set
+from pipeline.text.english_nouns import HELPERS, KIN, PETS, RELATIVES, is_plural
+from pipeline.text.english_verbs import BASES, is_finite, is_third_person, word_set
 
 _BEGIN = re.compile(
     r"^(?:[\w' -]{2,40}: )?(?:(?:hi|hey|hello|hiya|heya|yo)(?: (?:there|all|everyone|everybody))?[,!.]? )?"
@@ -29,7 +29,6 @@ _STATE = re.compile(
     r"deaf|bilingual)\b[^,]*)$",
     re.IGNORECASE,
 )
-_PARENT = re.compile(r"(?:(?:an?|the|proud) )*(?:mum|mom|dad|mother|father|parent) (?:of|to) \S.*$", re.IGNORECASE)
 _FAMILY = re.compile(
     rf"(?:(?:with|and|has|have|got) )?(?P<had>(?:{NUMBER}|an?) (?:[a-z]+ )?(?:{'|'.join(sorted(KIN))}|sons|daughters|"
     r"brothers|sisters|boys|girls|siblings|rabbits|horses)\b.*)$",
@@ -51,11 +50,6 @@ _DECISION = re.compile(
 _OF_CLAUSE = frozenset({"we", "the", "a", "an", "our", "all", "no", "to", "that"})
 _OWN_CLAUSE = re.compile(r"(?:and |but |so )?(?P<clause>(?:[Ii]|[Ii]['\u2019]\w+|my|we|our) \S.*)$")
 _HABIT = re.compile(r"(?:live|work|study|speak|play|teach|love|hate|prefer|grew|moved)\b(?! ?,)", re.IGNORECASE)
-_AGED = re.compile(
-    rf"(?P<before>.*?\b)(?P<who>(?:my|our) (?:{'|'.join(sorted(KIN))}) [A-Z][\w'-]+) \((?P<age>\d{{1,2}})\)"
-    rf"(?P<rest> [a-z].*)$"
-)
-"""A relative with their age: `my daughter Mia (6) won't eat`."""
 _COMMA = re.compile(r", (?:and )?(?![^(]*\))")
 _LIVES_WITH = re.compile(
     r"^(?P<home>(?:.*?\b)?(?P<who>I|we) live (?:in|near|outside) [\w' -]{2,40}?)(?P<kin> with (?:my|our) [^,;.!?]+?)"
@@ -79,23 +73,6 @@ _NEW_CLAUSE = re.compile(
     re.IGNORECASE,
 )
 """Where another clause begins: `… on monday and they pay me …`."""
-_IT_AFTER_DAY = re.compile(r"(?<=\bon )(?P<day>[a-z]+day) (?=it'?s )", re.IGNORECASE)
-_TOPIC = re.compile(
-    rf"(?P<who>\b(?:my|our) (?:{'|'.join(sorted(KIN))})(?: (?-i:[A-Z])\w+)?) (?:he|she)(?='s | [a-z])", re.IGNORECASE
-)
-"""Whom talk names before it says `she`: `my sister she moved in with us`."""
-_NOT_THAT = re.compile(r"\bit'?s not (?:[\w']+ ){1,4}(?=it'?s )", re.IGNORECASE)
-"""What is not so, before what is: `it's not the gallbladder it's a hernia`."""
-_SPOKEN_STOP = re.compile(r" (?P<stop>comma|full stop|question mark|new (?:line|paragraph))(?= |$)", re.IGNORECASE)
-"""Marks that somebody dictates as words: `my name is Ann comma I live in Rye full stop`."""
-_SPOKEN_MARKS = {"comma": ",", "question mark": "?"}
-_WHO_SAID = re.compile(
-    r"\b(?P<saw>I\b[^,;.]{3,30}?\b(?P<doctor>doctor|gp|dentist|midwife|consultant|specialist|optician|physio|nurse)\b"
-    r"(?: [a-z]+){0,3}),? and (?:he|she|they) (?=(?:said|says|told me|wants me|put me|took me)\b)",
-    re.IGNORECASE,
-)
-"""Who said something of the speaker, which the next clause does not name once it stands alone."""
-_OWN_AFTER_COMMA = re.compile(r", (?=(?:I|we|my|our)\b)")
 _GREETING = r"^(?:(?:hi|hey|hello|yo|ok|okay|so|and|but|oh|also|btw|now|then|well|actually|quick one)\b[\s,:!-]*)*"
 _REQUEST = re.compile(
     rf"\?\W*$|\b(?:please|pls|any (?:ideas?|tips|advice|suggestions?))\b|{_GREETING}(?:(?:can|could|would|will) (?:you|"
@@ -127,38 +104,7 @@ _RUN_ON = re.compile(
 """What somebody adds to a request: `suggest a gift for my brother, he is into climbing`."""
 _UNREAL = re.compile(rf"\b(?:{english_pattern('unreal_words')})\b", re.IGNORECASE)
 _PERSON = "|".join(sorted(RELATIVES | PETS | HELPERS))
-_WHO = re.compile(
-    rf"\b(?P<who>(?:my|our) (?:[a-z]+ )?(?:{_PERSON})(?: [A-Z][\w-]+)?),? who(?P<verb>'s| (?!I\b|we\b|you\b)[a-z]+) "
-    r"(?P<rest>[^,.;?!()]{3,})"
-)
-"""What is told of a relative: `for my mum, who's just retired, …`."""
 _IN_LAW = re.compile(r"\b((?:mother|father|sister|brother|son|daughter)s?) in law\b", re.IGNORECASE)
-_LEFT_OUT = re.compile(r"\b(?:without|no) (?:any )?(?P<what>(?:[a-z-]+ )?[a-z-]+?)(?: please| pls)?\W*$", re.IGNORECASE)
-_IT = re.compile(r"\b(?:it|them|that)\b", re.IGNORECASE)
-"""What somebody leaves out, and what they mean by it in the reason that they add."""
-_OF_AGE = re.compile(
-    rf"\b(?P<owner>my|our) (?P<age>{NUMBER})[ -]?(?P<unit>year|month|week)s?[ -]?olds?(?: (?P<who>{_PERSON}))?"
-    r"(?= (?:on|in|at|with|for|from|and|or|after|before|while|when|about|this|next|"
-    r"every|who|is|to|has|won't|can't|doesn't|hates?|loves?|likes?|called|named)\b|"
-    r"[,.?!;:]|$)",
-    re.IGNORECASE,
-)
-"""A child of whom a request tells the age: `games for my 4 year old`."""
-_DATED = re.compile(
-    r"\bmy (?P<what>(?:[a-z-]+ )?(?:surgery|operation|op|wedding|trip|move|exam|interview|test|scan|treatment|due date|"
-    r"holiday|flight|marathon|half marathon|graduation|retirement)) (?P<when>(?:to [A-Z]\w+ )?(?:in|on|next|this) (?:"
-    r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|spring|summer|autumn|winter|week|month|"
-    r"year|the \d)[\w ]{0,24}?)(?=[,.?!;]|$| (?:and|but|so|what|how|can|should|with|after|before|if|for|to|because)\b)",
-    re.IGNORECASE,
-)
-"""An event of one's own, of which a request tells the time."""
-_ILL_WITH = re.compile(
-    r"\b(?:with|despite|given|about|for|because of) my (?P<what>(?:type \d )?(?:diabetes|asthma|adhd|autism|epilepsy|"
-    r"migraines?|eczema|psoriasis|ibs|pcos|ms|ocd|depression|anxiety|insomnia|anaemia|anemia|coeliac|celiac|gout|copd|"
-    r"hypertension|[a-z]+(?:itis|algia|osis)|(?:bad|weak|dodgy) (?:back|knees?|hip|shoulder|heart)|"
-    r"[a-z]+ (?:allergy|intolerance)))\b",
-    re.IGNORECASE,
-)
 _TITLED = r"(?:Dr|Prof|Mrs?|Ms)\.? (?-i:[A-Z])[\w-]+"
 _NO_DAY = r"(?!(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Christmas|Easter)"
 _QUESTION_WORD = re.compile(
@@ -187,11 +133,6 @@ _AS_ROLE = re.compile(
     re.IGNORECASE,
 )
 """What somebody is, before their point: `as a vegetarian I struggle to get enough protein`."""
-_WHERE = re.compile(
-    r"\b(?:to|at|in|from) (?P<place>(?:the |my |our )?[\w' -]{3,30}?), where (?P<own>I(?: work|'m working|'ve (?:been "
-    r"working|worked)| study|'m studying|'ve been studying| teach)\b)(?P<rest>[^,;]*?)(?=[,;.!]|$)"
-)
-"""Where somebody works, told in passing: `on my way to the museum, where I work as a guide`."""
 _LONG_AGO = re.compile(r"(?:(?:I|we) (?:\w+ed|was|were|had|used to|went|grew|loved)\b)", re.IGNORECASE)
 
 
@@ -209,8 +150,6 @@ def separate_statements(sentence: str) -> list[str]:
         return []
     if (shared := _LIVES_WITH.match(sentence)) is not None:
         return [f"{shared['home']}{shared['rest']}", f"{shared['who']} live{shared['kin']}"]
-    if (aged := _AGED.match(sentence)) is not None:
-        return [f"{aged['before']}{aged['who']}{aged['rest']}", f"{aged['who']} is {aged['age']} years old"]
     return _introduction(sentence.rstrip(" .!"))
 
 
@@ -284,7 +223,7 @@ def _readings(part: str) -> Iterator[str]:
     """Yield what a part says of its speaker, the surest reading first."""
     if (age := _AGE.match(part)) is not None:
         yield f"I'm {age['years']}"
-    if _PARENT.match(part) or _STATE.match(part):
+    if _STATE.match(part):
         yield f"I was {part.lower()[:4]}{part[4:]}" if part[:5].lower() == "born " else f"I'm {part}"
     if _HABIT.match(part):
         yield f"I {part[:1].lower()}{part[1:]}"
@@ -302,20 +241,7 @@ def without_stops(sentence: str) -> list[str]:
     >>> without_stops(said)
     ['so i started at the bakery on monday', 'they pay sixteen an hour', 'i get free bread every day']
     """
-    return [clause for part in _BREAK.split(_MET.sub(_of_whom, sentence)) for clause in _run_on(part)]
-
-
-_MET = re.compile(
-    r"^(?:I )?(?:just )?(?:called|phoned|rang|texted|visited|met|saw|ran into|(?:spoke|talked) (?:to|with)) "
-    r"(?P<who>(?:my [a-z]+|mum|mom|dad|(?-i:[A-Z])[a-z]+)), (?:he|she)(?P<verb>'s| [a-z]+) (?P<rest>[^,;]+)",
-    re.IGNORECASE,
-)
-
-
-def _of_whom(match: re.Match[str]) -> str:
-    """Return what is told of whom somebody met: `my dad is selling the boat` of `Called Dad, he's selling the boat`."""
-    who = f"my {match['who'].lower()}" if match["who"].lower() in PARENTS else match["who"]
-    return f"{who} {without_clitic(match['verb'], match['rest'])} {match['rest']}\n"
+    return [clause for part in _BREAK.split(sentence) for clause in _run_on(part)]
 
 
 _BREAK = re.compile(english_pattern("breaks"), re.IGNORECASE)
@@ -323,14 +249,9 @@ _BREAK = re.compile(english_pattern("breaks"), re.IGNORECASE)
 
 
 def _run_on(sentence: str) -> list[str]:
-    sentence = _WHO_SAID.sub(r"\g<saw> and the \g<doctor> ", sentence)
     words = sentence.count(" ")
     if words < MIN_RUN_ON_WORDS or len(_STOPS.findall(sentence)) * _MIN_WORDS_OF_STOP > words:
         return [sentence]
-    if len(_SPOKEN_STOP.findall(sentence)) > 1:
-        written = _SPOKEN_STOP.sub(lambda mark: _SPOKEN_MARKS.get(mark["stop"].lower(), "."), sentence)
-        return [clause for part in re.split(r"(?<=[.?]) ", written) for clause in _OWN_AFTER_COMMA.split(part)]
-    sentence = _TOPIC.sub(r"\g<who>", _NOT_THAT.sub("", _IT_AFTER_DAY.sub(r"\g<day> and ", sentence)))
     return [part for part in _NEW_CLAUSE.split(sentence) if part]
 
 
@@ -370,12 +291,11 @@ def with_asides(sentence: str) -> list[str]:
     if added is not None and not (_UNREAL.search(added["rest"]) or find_instruction(added["rest"])):
         end = "?" if plain.rstrip().endswith("?") else ""
         parts = [f"{added['rest'].rstrip(' ,')}{end}", without_question(added["own"]).rstrip("? ")]
-        parts[1] = _with_what_is_meant(parts[1], added["rest"])
         parts = parts[:: -1 if reason is not None else 1]  # a reason names nobody of the request
     elif is_asking:
         parts += _without_verb(plain)
-    told, named = list(_told_of_others(plain)), [*_named(plain), *_presupposed(plain)]
-    return [*parts, *told, *named] if is_asking else [*named, *parts, *told]
+    named = list(_named(plain))
+    return [*parts, *named] if is_asking else [*named, *parts]
 
 
 def _without_verb(request: str) -> Iterator[str]:
@@ -409,57 +329,6 @@ def without_question(text: str) -> str:
     asked = (_QUESTION_AFTER if text.rstrip().endswith("?") else _UNMARKED_QUESTION).search(text)
     said = "" if asked is None else text[: asked.start()]
     return said if " " in said else text
-
-
-def _with_what_is_meant(added: str, request: str) -> str:
-    """Return what is added to a request with what its `it` means: what is left out, or a thing of the speaker's.
-
-    >>> _with_what_is_meant("I can't stand it", "a curry without coconut milk please")
-    "I can't stand coconut milk"
-    >>> _with_what_is_meant("it's plot 14", "what do I do about my allotment")
-    'my allotment is plot 14'
-    """
-    if (left_out := _LEFT_OUT.search(request)) is not None:
-        return _IT.sub(left_out["what"], added, count=1)
-    if (begin := _BEGINS_WITH_IT.match(added)) is None:
-        return added
-    own = _OWN_LAST.search(request)
-    return (
-        ""
-        if own is None
-        else f"{own[0].strip()} {begin['verb'].replace(chr(39) + 's', 'is').strip()}{added[begin.end() :]}"
-    )
-
-
-_BEGINS_WITH_IT = re.compile(r"it(?P<verb>'s| is| has)\b", re.IGNORECASE)
-_OWN_LAST = re.compile(r"\b(?:my|our) (?:[\w'-]+ ){0,2}[\w'-]+(?=\W*$)")
-
-
-def _told_of_others(sentence: str) -> Iterator[str]:
-    """Yield what a sentence tells of the speaker's people in a relative clause."""
-    for where in _WHERE.finditer(sentence):
-        yield f"{where['own']} at {where['place']}{where['rest']}"
-    for told in _WHO.finditer(sentence):
-        yield f"{told['who']} {without_clitic(told['verb'], told['rest'])} {told['rest'].rstrip()}"
-
-
-def _presupposed(sentence: str) -> Iterator[str]:
-    """Yield what a sentence takes for known of its speaker: a child's age, a date of theirs, an illness.
-
-    >>> list(_presupposed("what can I do with my 4 year old after my knee surgery in May, with my asthma?"))
-    ['I have a 4 year old child', 'I have my knee surgery in May', 'I have asthma']
-    """
-    for aged in _OF_AGE.finditer(sentence):
-        age = f"{aged['age']} {aged['unit']}"
-        yield f"I have a {age} old child" if aged["who"] is None else f"{aged['owner']} {aged['who']} is {age}s old"
-    for dated in _DATED.finditer(sentence):
-        yield f"I have my {dated['what']} {dated['when']}"
-    for ill in _ILL_WITH.finditer(sentence):
-        article = "a " if _COUNTED_ILLS.search(ill["what"]) is not None else ""
-        yield f"I have {article}{ill['what']}"
-
-
-_COUNTED_ILLS = re.compile(r"(?:back|knee|hip|shoulder|heart|allergy|intolerance)$")
 
 
 def _named(sentence: str) -> Iterator[str]:

@@ -342,13 +342,9 @@ _MIN_SPACES = 2
 def _joined(sentence: str, before: str) -> str | None:
     """Return with the one before it a sentence that adds when or how much, or names what it tells; None for others.
 
-    >>> _joined("All clear!", "So the scan came back."), _joined("Due in June.", "I'm pregnant!")
-    ('So the scan came back all clear!', "I'm pregnant, due in June.")
-    >>> _joined("Phew.", "So the scan came back."), _joined("At noon.", "Lunch?")
-    (None, None)
+    >>> _joined("Due in June.", "I'm pregnant!"), _joined("At noon.", "Lunch?")
+    ("I'm pregnant, due in June.", None)
     """
-    if _RESULT.match(sentence) is not None and _CAME_BACK.search(before) is not None:
-        return f"{before.rstrip(' .!')} {sentence.lower()}"
     if _ADDITION.match(sentence) is not None and before[-1:] not in _OPEN and not _has_verb(sentence):
         return f"{before.rstrip(' .!')}, {sentence[:1].lower()}{sentence[1:]}"
     space = "" if before.endswith("\u3002") else " "
@@ -372,14 +368,6 @@ _ADDITION = re.compile(
     re.IGNORECASE,
 )
 """When, how often or how much, of what the sentence before tells."""
-_SHOWN = (
-    r"(?:it'?s |they'?re |(?:all|everything)(?:'s| is)? |totally |completely )*(?:all |nothing |no )?(?:clear|fine|"
-    r"good|negative|positive|normal|benign|malignant|clean|broken|torn|low|high)\b[^.!?]{0,40}[.!]*$"
-)
-"""What a scan or a test has shown, without a verb."""
-_TESTS = r"\b(?:scan|tests?|biopsy|results?|bloods?|x-?ray|mri|survey|smear)\b[\w ]{0,30}\bback"
-_CAME_BACK = re.compile(rf"{_TESTS}[.!]*$", re.IGNORECASE)
-_RESULT = re.compile(_SHOWN, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pipeline.memory.grammar.clauses import OTHERS, Clause, find_clauses, is_first, reasons, without_addition
 from pipeline.memory.grammar.english_parser import parsed
 from pipeline.memory.grammar.instructions import split_instruction
-from pipeline.memory.grammar.message_text import normalize_message, with_patient
+from pipeline.memory.grammar.message_text import normalize_message
 from pipeline.memory.grammar.opening_names import restore_name
 from pipeline.memory.grammar.own_fields import own_field, titled_field
 from pipeline.memory.grammar.permanence import is_static
@@ -194,8 +194,6 @@ def _sentence_facts(said: SaidSentence, text: str, docs: "Sequence[Doc]", min_wo
     if len(_FIELDS.findall(said.text)) > 1 or (said.context.is_speech and _IRONY.search(said.text)):
         said.discourse.person = None
         return []
-    if said.discourse.person is not None and with_patient(said.text) != said.text:
-        return []  # it is theirs
     if said.discourse.person is not None and OF_ANYBODY.match(said.text) and text[:3].lower() == "my ":
         return []
     is_question = said.text.rstrip().endswith("?") or _SUPPOSES.match(said.text) is not None
@@ -270,7 +268,6 @@ def _identity(own: re.Match[str], context: SpeakerContext) -> DetectedFact:
 
 def _prepare(said: SaidSentence) -> str:
     text, said.discourse.place = resolve_there(said.text, said.discourse.place)
-    text = with_patient(text) if said.context.is_speech else text
     plain = normalize_message(text, said.context, is_speech=said.context.is_speech)
     # As it was said, a message has small words of chats that look like another language's.
     is_foreign = all(detect_language(form, said.discourse.language) is not None for form in (said.text, plain))

@@ -20,7 +20,6 @@ _OPENING = re.compile(
 _TRAILING = re.compile(
     rf"(?:[\s,.!;-]*(?<![\w'])(?:{english_pattern('trailings')})(?![\w']))+(?=[.!\u2026\s]*$)", re.IGNORECASE
 )
-_TELL_NOBODY = re.compile(english_pattern("told_to_nobody"), re.IGNORECASE)
 _EMOTICONS = re.compile(r"\s+(?:[:;]['-]?[()DPp/|oO3]+|<3|xD|XD)(?=\s|$)")
 _MID_EMOTICONS = re.compile(rf"(?<=\w){_EMOTICONS.pattern}(?=\s\w)")
 _LAUGHTER = re.compile(r",? (?:lol|lmao|haha\w*|hehe|btw|by the way|tbh|ngl)(?=[ ,.!]|$)", re.IGNORECASE)
@@ -33,8 +32,6 @@ _LAUGHS = re.compile(
 _ASIDE = re.compile(r"\s*\[[^\[\]]*\]\s*")
 _STATES = english_pattern("states")
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
-_TITLE = re.compile(r"\b(?:dr|prof|mrs?|ms)\. (?=\w)")
-"""Titles written small, which the parser would take for the end of a sentence."""
 _VOCATIVE_FIRST = re.compile(
     r"^(?:(?:I'm|I am) (?=[A-Z]\w+, ))?(?P<name>[A-Z][a-z]+)(?:, |! ?| (?=I\b|I'|my\b|we\b|we'))"
 )
@@ -93,9 +90,6 @@ _FINITE = re.compile(
 
 _OWNED = re.compile(r"\b(?:my|our|his|her|their) [\w-]+'s [\w-]+")
 """Something of somebody of the writer's, whose `'s` is no verb."""
-_GOING = re.compile(
-    r"going (?:freelance|part-time|full-time|vegan|vegetarian|solo|on|to(?! be\b)|back|for|away|home|up|down|out|by)\b"
-)
 _INTRODUCTION = re.compile(
     r"^(?:(?:[Hh]i|[Hh]ey|[Hh]ello|[Hh]iya|[Yy]o)(?: there)?[,!. ]+)?(?:[Ii]t'?s|[Tt]his is) (?P<me>me(?: again)?,? )?"
     r"(?!\w+day\b|Christmas|Easter)(?P<name>[A-Z]\w+)(?P<here> here| again)?(?=$|[.,!]| from\b)|^(?:I go by|(?:people|"
@@ -106,7 +100,6 @@ _MIN_WORDS = 4
 _NO_MORE_OF = re.compile(
     r"^(?:so )?no more (?P<what>[\w -]{3,20}?)(?: for me)?(?:,? I guess)?(?= since| now|[.!]*$|,)", re.IGNORECASE
 )
-_DIAGNOSIS = re.compile(rf"^(?:so )?it'?s (?=(?:an? )?(?:{english_pattern('illnesses')})(?=$|[,.;!]))", re.IGNORECASE)
 _MIN_SHOUTED_WORDS = 3
 """Fewer words in capitals may be names: `IT`, `BMW M3`."""
 _SHOUTED_VERB = re.compile(
@@ -139,10 +132,9 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     if text.isupper() and len(text.split()) >= _MIN_SHOUTED_WORDS:
         text = text.lower()
     text = _SMALL_I.sub("I", _ASIDE.sub(" ", _SHOUTED_VERB.sub(_said_calmly, text)).strip())
-    text = _TITLE.sub(lambda match: match[0].capitalize(), text)
     text = rewritten("agreements", text)
     text = respelled(text)
-    text = _TRAILING.sub("", _LAUGHTER.sub("", _TELL_NOBODY.sub("", _INTRODUCTION.sub(_introduced, text))))
+    text = _TRAILING.sub("", _LAUGHTER.sub("", _INTRODUCTION.sub(_introduced, text)))
     for _ in range(3):
         shorter = _without_vocative(_OPENING.sub("", text), context)
         if shorter == text:
@@ -161,15 +153,6 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     is_title = len(sentence.split()) < _MIN_WORDS and sentence[-1:].isalnum()
     is_begun = context.is_chat or context.speaker is None or (sentence[:1].isupper() and not is_title)
     return restore_subject(text) if is_begun else text
-
-
-def with_patient(sentence: str) -> str:
-    """Return an illness that a note names without saying whose it is as its writer's.
-
-    >>> with_patient("it's shingles, got the results back"), with_patient("it's a virus going round")
-    ('I have shingles, got the results back', "it's a virus going round")
-    """
-    return _DIAGNOSIS.sub("I have ", sentence)
 
 
 def _given_up(match: re.Match[str]) -> str:
@@ -238,13 +221,7 @@ def _omitted_subject(verb: str, lower: str, rest: str) -> str | None:
     if is_participle or (verb in PASTS and verb not in _NO_ACTS):
         is_of_thing = (verb.endswith("ed") and _PASSIVE.match(rest)) or _SUBJECT_AFTER.match(rest)
         return None if is_of_thing else "I"
-    if (
-        ": " not in rest
-        and is_gerund(verb)
-        and (len(verb) > 5 or _GOING.match(lower))
-        and verb not in _GERUNDS
-        and not _HEADING.match(rest)
-    ):
+    if ": " not in rest and is_gerund(verb) and len(verb) > 5 and verb not in _GERUNDS and not _HEADING.match(rest):
         is_looking = lower.startswith("looking for ")  # `looking for a flat, must take dogs`
         said = _OWNED.sub("", _NO_MORE.split(lower)[0])
         return None if not is_looking and (_FINITE.search(said) or _acts(said.split()[1:])) else "I'm"

@@ -12,7 +12,6 @@ _FIELD = re.compile(
     r"(?P<key>(?!(?i:I|we|they|he|she|you)\b)[A-Za-z][A-Za-z' /-]{1,24}?))[*_]{0,2}(?: ?:[*_]{0,2} +| = )"
     r"(?P<value>(?=\S*\w)[^:?\n]{1,70}(?::\d\d[^:?\n]{0,40})?)$"
 )
-_SENTENCE = re.compile(r"\b(?:is|are|was|were|has|have|will|can|please|you|your|TODO|TBD|n/?a)\b|[{}<>\[\]\\|=]")
 _TITLED = re.compile(
     r"^\W{0,3}(?!(?:date|subject|from|to|cc|re|present|attend\w+|participants|version|page|status|note)\b)"
     r"(?P<key>[^\W\d_][^\W\d_]+(?: [^\W\d_]+){0,2})[*_]{0,2} ?:[*_]{0,2} +(?P<value>(?-i:[^\W\d_a-z][\w'&-]*\.?(?: "
@@ -21,7 +20,6 @@ _TITLED = re.compile(
     re.IGNORECASE,
 )
 """A field of a document whose value is a name of several words, or an amount."""
-_NOTHING = re.compile(r"(?:none|no|nothing|-)\W*$", re.IGNORECASE)
 _OF_WHOM = re.compile(
     r"\W*(?:Patient|Tenant|Employee|Applicant|Passenger|Guest|Student|Pupil|Resident|Insured|Candidate)\b",
     re.IGNORECASE,
@@ -41,10 +39,8 @@ def own_field(field: str, writer: str) -> str | None:
     if match is None or not match["own"]:
         return None
     key, value = _COPULA.sub("", match["own"].lower()), match["value"].strip(" .;,*_")
-    if not value or _SENTENCE.search(value) or value.startswith("//"):
+    if not value or value.startswith("//"):
         return None
-    if _NOTHING.match(value):
-        return f"{writer} has no {key}"
     first = value.split()[0]
     if key in RELATIVES and first[0].islower() and first not in english_words("traits") and not is_gerund(first):
         return None  # `Dad: head torch`

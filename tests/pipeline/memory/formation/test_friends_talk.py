@@ -59,10 +59,8 @@ def test_she_is_nobody_after_other_talk_or_among_three(talk: str) -> None:
         ("I love baking bread.", "Ben loves baking bread"),
         ("My grandma passed away last week.", "Ben's grandma passed away in the week of 16 November 2026"),
         ("my puppy's name is Coco", "Ben's puppy's name is Coco"),
-        ("They let me go last Friday.", "Ben lost their job on 20 November 2026"),
         ("I'm Ben, joined the data team yesterday.", "Ben joined the data team on 26 November 2026"),
         ("I lost my umbrella in Rome, typical.", "Ben lost their umbrella in Rome"),
-        ("I adopted one of them, a terrier called Biscuit.", "Ben adopted a terrier called Biscuit"),
     ],
 )
 def test_a_plain_event_of_a_life_is_kept_whoever_else_is_there(remark: str, memory: str) -> None:

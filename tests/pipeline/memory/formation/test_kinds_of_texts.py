@@ -41,10 +41,6 @@ def test_what_is_said_is_told_of_whoever_says_it(copied: str, facts: list[str]) 
             "Oakfield Primary School\nDear parents,\nWe are closed on Friday 22 May.",
             ["Oakfield Primary School is closed on Friday 22 May"],
         ),
-        (
-            "Dear customers,\nWe moved to Market Street 9 in May.",
-            ["The team moved to Market Street 9 in May"],
-        ),
     ],
 )
 def test_we_of_an_institution_is_not_the_user(letter: str, facts: list[str]) -> None:

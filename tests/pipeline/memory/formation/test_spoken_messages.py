@@ -12,34 +12,7 @@ FRIDAY = date(2026, 11, 27)
 @pytest.mark.parametrize(
     ("message", "facts"),
     [
-        (
-            "so um i went to the doctor and she said my cholesterol is too high so anyway call me when you get this",
-            ["User went to the doctor", "User's cholesterol is too high"],
-        ),
-        (
-            "i talked to my doctor and she wants me off lisinopril so from monday it's losartan fifty mg at night",
-            [
-                "User is no longer on lisinopril",
-                "User takes losartan fifty mg at night from Monday",
-            ],
-        ),
-        (
-            "so i started at the bakery on monday it's four am starts but they pay sixteen an hour and i love it there",
-            ["User started at the bakery on 23 November 2026", "User gets paid sixteen an hour"],
-        ),
-        (
-            "my name is Margaret comma I am eighty one full stop I live in Truro and I take a water tablet full stop",
-            [
-                "User's name is Margaret",
-                "User is eighty one years old",
-                "User lives in Truro",
-                "User takes a water tablet",
-            ],
-        ),
-        ("um i think my blood type is o negative yes o negative", ["User's blood type is o negative"]),
-        ("day 12 without alcohol", ["User has been without alcohol for 12 days"]),
         ("weigh 84.2", ["User weighs 84.2"]),
-        ("the surgery got moved its now on december third", ["The surgery is now on December third"]),
         ("Sis: mum's new number is 0770 900 812", ["User's mum's new number is 0770 900 812"]),
         (
             "Back on the 12th, I have the 11th off anyway.",

@@ -17,11 +17,9 @@ def _memories(text: str) -> list[str]:
         ("They gave me the night manager position!", "User was given the night manager position"),
         ("they laid me off in May", "User was laid off in May"),
         ("Sabine said they're sending me to Gothenburg in May", "User is being sent to Gothenburg in May"),
-        ("knee op done", "User had their knee op done"),
         ("new phone number 0151 2233 4455.", "User's phone number is now 0151 2233 4455"),
         ("Won't be driving any more", "User won't be driving any more"),
         ("they've diagnosed me with asthma", "User has been diagnosed with asthma"),
-        ("job is ok, they made me team lead of the night shift", "User got promoted to team lead of the night shift"),
     ],
 )
 def test_what_nobody_in_particular_did_to_the_speaker(text: str, memory: str) -> None:

@@ -34,7 +34,6 @@ def test_each_verb_of_one_subject_is_a_fact(sentence: str, facts: list[str]) -> 
 @pytest.mark.parametrize(
     ("sentence", "facts"),
     [
-        ("Pauline is vegetarian and Marek can't have gluten", ["Pauline is vegetarian", "Marek can't eat gluten"]),
         ("My mother is vegan and my brother won't eat cheese.",
          ["User's mother is vegan", "User's brother won't eat cheese"]),
         ("Dana got the job and Phil will start in May.", ["Dana got the job", "Phil will start in May"]),

@@ -155,7 +155,6 @@ def test_a_score_is_explained_and_the_threshold_decides() -> None:
         ("I prefer async/await over Combine.", ["User prefers async/await over Combine"]),
         ("also remind me: next blood test is January 14", ["User's next blood test is January 14"]),
         ("doctor put me on 50mcg levothyroxine", ["User is now on 50mcg levothyroxine"]),
-        ("my GP's taken me off ramipril", ["User is no longer on ramipril"]),
         ("My co-founder Ines handles the backend.", ["User's co-founder Ines handles the backend"]),
         ("My ex will pick him up.", []),
         ("Your entrance is B. Please do not eat after midnight.", []),
