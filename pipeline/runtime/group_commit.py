@@ -17,7 +17,7 @@ class GroupCommit(Generic[Transaction]):
 
     `commit` runs jobs in one transaction, in the thread, and returns their results; it raises if nothing was written.
     Then each job is committed by itself, as one may have failed the others. `after_commit` runs in the thread once the
-    results are handed over.
+    results are handed over, `announce` in the event loop before the jobs' futures resolve.
     """
 
     def __init__(
@@ -25,10 +25,12 @@ class GroupCommit(Generic[Transaction]):
         thread_name: str,
         commit: Callable[[Sequence[Callable[[Transaction], Any]]], Sequence[Any]],
         after_commit: Callable[[], None] = lambda: None,
+        announce: Callable[[], None] = lambda: None,
     ) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=thread_name)
         self._commit = commit
         self._after_commit = after_commit
+        self._announce = announce
         self._waiting: deque[tuple[Callable[[Transaction], Any], asyncio.Future[Any]]] = deque()
         self._is_writing = False
 
@@ -85,6 +87,7 @@ class GroupCommit(Generic[Transaction]):
     ) -> None:
         self._is_writing = False
         self._write_waiting(loop)
+        self._announce()
         for done, (result, error) in zip(waiting, outcomes, strict=True):
             if not done.done():
                 if error is None:

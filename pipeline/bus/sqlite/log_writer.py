@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from sqlite3 import Error
 from threading import Lock
@@ -36,7 +37,10 @@ class LogWriter:
         self._database = database
         self._on_commit = on_commit
         self._loop = asyncio.get_running_loop()
-        self._commits = GroupCommit[LogTransaction]("recollect-log-writer", self._commit, self._checkpoint)
+        self._commits = GroupCommit[LogTransaction](
+            "recollect-log-writer", self._commit, self._checkpoint, self._announce
+        )
+        self._committed: deque[CommitResult] = deque()
         self._positions: dict[GroupPartition, int] = {}
         self._lock = Lock()
         self._closed = False
@@ -99,8 +103,12 @@ class LogWriter:
             raise LogWriteError(f"The log {self._database.path} can't be written: {error}.") from error
         self.transaction_count += 1
         self.health_issue = None
-        self._loop.call_soon_threadsafe(self._on_commit, committed)
+        self._committed.append(committed)
         return committed.results
+
+    def _announce(self) -> None:
+        while self._committed:
+            self._on_commit(self._committed.popleft())
 
     def _report(self, error: Exception) -> None:
         self.health_issue = f"the log can't be written: {error}"
