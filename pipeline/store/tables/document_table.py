@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.columns import metadata_json
-from pipeline.rows import DocumentColumns, DocumentRow
+from pipeline.rows import DocumentColumns, DocumentRow, RecentSubmissions
 from pipeline.store.lancedb.row_codec import (
     TIMESTAMP,
     Column,
@@ -25,16 +24,9 @@ from pipeline.store.lancedb.row_codec import (
     to_string_column,
 )
 from pipeline.store.lancedb.sharded_table import ShardedTable
-from pipeline.store.tables.json_values import (
-    model_json,
-    parse_metadata,
-    parse_model,
-    parse_recent_submissions,
-    recent_submissions_json,
-)
 from pipeline.store.tables.metadata_filter_sql import filter_to_sql
 from pipeline.store.tables.metadata_index_terms import filter_tokens, filter_values
-from pipeline.store.tables.table_columns import parsed_column, plain_columns
+from pipeline.store.tables.table_columns import json_column, parsed_column, plain_columns
 from pipeline.store.tables.table_pagination import Page, PageQuery, read_page
 from schemas.base import Metadata
 from schemas.events import Content, Upload
@@ -51,12 +43,18 @@ _SEARCH_COLUMNS = ["key", "id", "title", "type", "summary", "metadata", "date", 
 
 
 def _source_text(row: DocumentRow) -> str | None:
-    is_text_itself = row.source is not None and row.source.text is not None and row.source.text == row.text
-    return _TEXT_ITSELF if is_text_itself else model_json(row.source)
+    source = row.source
+    if source is None:
+        return None
+    is_text_itself = source.text is not None and source.text == row.text
+    return _TEXT_ITSELF if is_text_itself else source.model_dump_json(exclude_none=True)
 
 
 def _to_row(source: str | None, text: str | None, **values: Any) -> DocumentRow:
-    content = Content(text=text) if source == _TEXT_ITSELF else parse_model(Content, source)
+    if source is None:
+        content = None
+    else:
+        content = Content(text=text) if source == _TEXT_ITSELF else Content.model_validate_json(source)
     return DocumentRow(source=content, text=text, **values)
 
 
@@ -73,15 +71,10 @@ def codec() -> RowCodec[DocumentRow]:
             *plain_columns(TIMESTAMP, "created_at", "updated_at"),
             *plain_columns(pa.bool_(), "extraction_pending"),
             Column("source", pa.string(), nullable=True, get=_source_text),
-            parsed_column("upload", lambda row: model_json(row.upload), partial(parse_model, Upload), None),
-            parsed_column("metadata", lambda row: metadata_json(row.metadata), parse_metadata, {}),
-            parsed_column("group_metadata", _group_json, _parse_group, None),
-            parsed_column(
-                "recent",
-                lambda row: recent_submissions_json(row.recent),
-                parse_recent_submissions,
-                parse_recent_submissions(None),
-            ),
+            json_column("upload", Upload | None, None),
+            parsed_column("metadata", lambda row: metadata_json(row.metadata), _parse_metadata, {}),
+            parsed_column("group_metadata", _group_json, _parse_metadata, None),
+            json_column("recent", RecentSubmissions, RecentSubmissions()),
             Column(
                 "filter_tokens",
                 pa.list_(pa.string()),
@@ -111,8 +104,8 @@ def _group_json(row: DocumentRow) -> str | None:
     return None if row.group_metadata is None else json.dumps(row.group_metadata)
 
 
-def _parse_group(text: str | None) -> Metadata | None:
-    return None if text is None else parse_metadata(text)
+def _parse_metadata(text: str) -> Metadata:
+    return dict(json.loads(text)) if text else {}
 
 
 class ShardedDocumentTable(ShardedTable[DocumentRow]):

@@ -8,19 +8,17 @@ from datetime import timedelta
 from typing import Generic
 
 import pyarrow as pa
-from pydantic import TypeAdapter
 
 from pipeline.ports import Row
 from pipeline.rows import AnswerRow, OperationRow, SyncRunsRow
 from pipeline.store.lancedb.row_codec import TIMESTAMP, RowCodec
 from pipeline.store.lancedb.sharded_table import ShardedTable
-from pipeline.store.tables.table_columns import keyed_codec, parsed_column, plain_columns
+from pipeline.store.tables.table_columns import json_column, keyed_codec, plain_columns
 from schemas.events import SyncReported
 
 ANSWER_RETENTION = timedelta(days=1)
 _PURGE_INTERVAL = 256
 """Answers after which old ones are deleted."""
-_RUNS_ADAPTER = TypeAdapter(tuple[SyncReported, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def sync_runs_codec() -> RowCodec[SyncRunsRow]:
     """Latest sync runs by connector."""
     columns = [
         *plain_columns(pa.string(), "connector"),
-        parsed_column("runs", lambda row: _RUNS_ADAPTER.dump_json(row.runs).decode(), _RUNS_ADAPTER.validate_json, ()),
+        json_column("runs", tuple[SyncReported, ...], ()),
         *plain_columns(TIMESTAMP, "succeeded_at"),
     ]
     return keyed_codec("syncs", "connector", columns, SyncRunsRow)

@@ -19,7 +19,7 @@ from pipeline.columns import (
     parse_relations,
     relations_json,
 )
-from pipeline.rows import MemoryColumns, MemoryRow
+from pipeline.rows import MemoryColumns, MemoryRow, ProvenanceEntry
 from pipeline.store.lancedb.row_codec import (
     TIMESTAMP,
     RowCodec,
@@ -32,9 +32,9 @@ from pipeline.store.lancedb.row_codec import (
     to_terms_and_offsets,
 )
 from pipeline.store.lancedb.sharded_table import ShardedTable
-from pipeline.store.tables.json_values import parse_provenance, provenance_json
 from pipeline.store.tables.table_columns import (
     index_columns,
+    json_column,
     parsed_column,
     plain_columns,
     text_list_column,
@@ -74,7 +74,7 @@ def codec(dimensions: int) -> RowCodec[MemoryRow]:
             *plain_columns(TIMESTAMP, "forgotten_at", "expires_at", nullable=True),
             text_list_column("sources"),
             parsed_column("relations", lambda row: relations_json(row.relations), parse_relations, ()),
-            parsed_column("provenance", lambda row: provenance_json(row.provenance), parse_provenance, ()),
+            json_column("provenance", tuple[ProvenanceEntry, ...], ()),
             text_list_column("comparison_keys"),
             *index_columns(dimensions),
         ],

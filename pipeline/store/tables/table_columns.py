@@ -1,12 +1,13 @@
 """Kinds of columns, and codecs of small tables."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pydantic import TypeAdapter
 
 from pipeline.ports import Row
 from pipeline.store.lancedb.row_codec import (
@@ -30,8 +31,23 @@ def plain_columns(
 
 
 def parsed_column(name: str, get: Callable[[Any], str | None], parse: Callable[[Any], Any], default: Any) -> Column:
-    """Return a nullable column of texts, each of which `parse` turns back into a value."""
-    return Column(name, pa.string(), True, get, to_values=lambda read: map(parse, read.to_pylist()), default=default)
+    """Return a nullable column of texts, each of which `parse` turns back into a value; null stands for the default."""
+
+    def values(read: pa.ChunkedArray) -> Iterator[Any]:
+        return (default if text is None else parse(text) for text in read.to_pylist())
+
+    return Column(name, pa.string(), True, get, to_values=values, default=default)
+
+
+def json_column(name: str, kind: Any, default: Any) -> Column:
+    """Return a nullable column of values of a type, as JSON; null stands for the default."""
+    adapter = TypeAdapter(kind)
+
+    def dump(row: Any) -> str | None:
+        value = getattr(row, name)
+        return None if value == default else adapter.dump_json(value, exclude_defaults=True).decode()
+
+    return parsed_column(name, dump, adapter.validate_json, default)
 
 
 def text_list_column(name: str) -> Column:
