@@ -136,7 +136,8 @@ async def get_document(client: ServiceClient, args: tool_arguments.GetDocumentAr
     """GET /ns/{ns}/document/{id}; returns a part of the text."""
     namespace = await client.resolve_namespace(args.namespace)
     path = f"/ns/{quote(namespace)}/document/{quote(args.id, safe='')}"
-    read = await client.call("GET", path, query={"include": "memories"})
+    read = await client.call("GET", path, query={} if args.offset else {"include": "memories"})
+    memories = read.get("memories", [])
     content = read["content"] or ""
     end = args.offset + args.length
     return tool_results.DocumentText(
@@ -148,7 +149,8 @@ async def get_document(client: ServiceClient, args: tool_arguments.GetDocumentAr
         content=content[args.offset : end],
         total_characters=len(content),
         next_offset=end if end < len(content) else None,
-        memories=read["memories"],
+        memories=memories[: tool_results.MAX_DOCUMENT_MEMORIES],
+        more_memories=max(0, len(memories) - tool_results.MAX_DOCUMENT_MEMORIES),
         updated_at=read["system"]["updatedAt"],
     )
 

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from tests.api.conftest import Service
 from tests.support.contract_client import ContractClient
+from tests.support.table_rows import memory
 
 pytestmark = pytest.mark.anyio
 
@@ -77,6 +79,26 @@ async def test_a_request_is_counted_as_what_it_is(client: ContractClient, servic
     counted = (await client("GET", "/metrics")).text
     assert 'route="/mcp"' in counted
     assert 'route="/admin/whoami"' in counted
+
+
+async def test_a_document_is_shown_with_some_of_its_memories_and_its_further_parts_with_none(
+    client: ContractClient, service: Service
+) -> None:
+    await client.ok("POST", "/ns/alice/document", {"content": "Long enough.", "id": "note"})
+    await service.mark_documents_done("note")
+    await service.store_rows(*(memory(f"m{number}", "note") for number in range(70)))
+
+    async def read(**arguments: int) -> dict[str, Any]:
+        params = {"name": "get_document", "arguments": {"namespace": "alice", "id": "note", "length": 4, **arguments}}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        result: dict[str, Any] = (await client.ok("POST", "/mcp", call, headers=ACCEPT))["result"]
+        return result
+
+    first, second = await read(), await read(offset=4)
+    assert first["structuredContent"]["content"] + second["structuredContent"]["content"] == "Long eno"
+    assert [len(part["structuredContent"]["memories"]) for part in (first, second)] == [50, 0]
+    assert "[20 more of these: search_memory finds them]" in first["content"][0]["text"]
+    assert "Remembered" not in second["content"][0]["text"]
 
 
 def test_a_service_that_nobody_asks_over_mcp_does_not_load_it() -> None:
