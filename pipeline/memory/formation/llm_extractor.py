@@ -94,9 +94,11 @@ class LlmExtractor:
         if parsed.rejected:
             log.info("Left out memories that the model gave: %s", dict(parsed.rejected))
         facts = [(job_index, replace(fact, extracted_by=self.model.name)) for job_index, fact in parsed.facts]
-        if not reply.is_complete:
-            log.warning("Rules read what the model left of %d parts of documents: its answer was cut off", len(batch))
-            facts += await asyncio.to_thread(_extract_rest_by_rules, jobs, batch, parsed.facts)
+        kept = {job_index for job_index, _ in facts}
+        left = [part for part in batch if not reply.is_complete or (parsed.rejected and part.job_index not in kept)]
+        if left:
+            log.warning("Rules read %d parts of documents whose answer was cut off or gave no usable memory", len(left))
+            facts += await asyncio.to_thread(_extract_rest_by_rules, jobs, left, parsed.facts)
         return facts
 
     async def _record_usage(

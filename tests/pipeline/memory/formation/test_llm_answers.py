@@ -277,6 +277,13 @@ async def test_the_rules_read_what_the_model_garbles(garbage: str) -> None:
     assert answered.outcomes == [("unusable", 1)]
 
 
+async def test_the_rules_read_a_document_of_which_no_item_is_good() -> None:
+    answered = await answer([memory(1, "I live in Linz", quote="I live in Linz now.")])
+    assert "User lives in Linz now" in answered.texts
+    assert answered.rejected == {"kept": 0, "not self-contained": 1}
+    assert (await answer([])).texts == [], "nothing is worth remembering"
+
+
 async def test_facts_of_a_page_are_in_no_profile() -> None:
     page = await answer([LINZ], type="webpage")
     note = await answer([LINZ])
