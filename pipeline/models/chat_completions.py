@@ -259,9 +259,9 @@ def split_address(address: str) -> tuple[str, dict[str, str]]:
 
 
 def _open_client(address: str, api_key: str, timeout_seconds: float) -> AsyncOpenAI:
-    """Open a client of an endpoint; one with an API version takes the key as Azure does."""
+    """Open a client of an endpoint; one with an API version in place of `/v1` takes the key as Azure does."""
     base_url, query = split_address(address)
-    if (version := query.pop("api-version", None)) is None:
+    if base_url.endswith("/v1") or (version := query.pop("api-version", None)) is None:
         return AsyncOpenAI(
             base_url=base_url, api_key=api_key, timeout=timeout_seconds, max_retries=0, default_query=query
         )

@@ -150,6 +150,7 @@ async def test_a_completion_of_another_endpoint_is_read(message: dict[str, Any],
         ("/v1/", "/v1/chat/completions"),
         ("/v1/chat/completions", "/v1/chat/completions"),
         ("/v1?route=eu", "/v1/chat/completions?route=eu"),
+        ("/openai/v1?api-version=preview", "/openai/v1/chat/completions?api-version=preview"),
         (
             "/openai/deployments/small?api-version=2024-10-21",
             "/openai/deployments/small/chat/completions?api-version=2024-10-21",
