@@ -48,10 +48,6 @@ def _joined_text(content: object) -> object:
     return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
 
 
-def _valid_usage(usage: object) -> object:
-    return usage if isinstance(usage, dict) else {}
-
-
 class _Message(BaseModel):
     content: Annotated[str | None, BeforeValidator(_joined_text)] = None
     refusal: str | None = None
@@ -68,16 +64,11 @@ class _Choice(BaseModel):
     finish_reason: str | None = None
 
 
-class _Usage(BaseModel):
-    prompt_tokens: Annotated[int, BeforeValidator(_valid_count)] = 0
-    completion_tokens: Annotated[int, BeforeValidator(_valid_count)] = 0
-
-
 class _Completion(BaseModel):
     """The fields of a completion that are read; endpoints differ in others. `error`: sent by some with status 200."""
 
     choices: list[_Choice] | None = None
-    usage: Annotated[_Usage, BeforeValidator(_valid_usage)] = _Usage()
+    usage: Any = None
     error: Any = None
 
 
@@ -98,10 +89,11 @@ class _UsageMeter:
     input_tokens: int = 0
     output_tokens: int = 0
 
-    def add(self, usage: _Usage) -> None:
+    def add(self, usage: object) -> None:
+        counts = usage if isinstance(usage, dict) else {}
         self.calls += 1
-        self.input_tokens += usage.prompt_tokens
-        self.output_tokens += usage.completion_tokens
+        self.input_tokens += _valid_count(counts.get("prompt_tokens"))
+        self.output_tokens += _valid_count(counts.get("completion_tokens"))
 
     def token_usage(self) -> TokenUsage:
         return TokenUsage(self.calls, self.input_tokens, self.output_tokens, monotonic() - self.started_at)
