@@ -118,7 +118,7 @@ class ChatCompletionsModel:
     ) -> None:
         # The client's own retries are off: they would block a stage, while a document can be retried later.
         self._client = _open_client(base_url, api_key or "none", timeout_seconds)
-        self._url = base_url.rstrip("/")
+        self._url, _ = split_address(base_url)
         self._timeout_seconds = timeout_seconds
         self._max_output_tokens = max_output_tokens
         self._concurrency_limit = asyncio.Semaphore(max_concurrency)

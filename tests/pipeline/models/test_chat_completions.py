@@ -300,10 +300,11 @@ async def test_an_answer_that_comes_byte_by_byte_is_not_waited_for_either() -> N
         await finished.wait()
 
 
-async def test_nobody_there_is_away_too() -> None:
-    model = ChatCompletionsModel(base_url="http://127.0.0.1:1/v1", model="double")
-    with pytest.raises(EndpointUnavailableError, match="can't be reached"):
+async def test_nobody_there_is_away_too_and_the_reason_names_no_secret_of_the_address() -> None:
+    model = ChatCompletionsModel(base_url="http://127.0.0.1:1/v1?code=secret", model="double")
+    with pytest.raises(EndpointUnavailableError, match="can't be reached") as away:
         await ask_for_sum(model)
+    assert "secret" not in str(away.value)
     await model.aclose()
 
 
