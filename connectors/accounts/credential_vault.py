@@ -103,12 +103,22 @@ def load_or_create_key(path: Path) -> str:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        return path.read_text().strip()
+        return _read_keys(path)
     with os.fdopen(descriptor, "w") as file:
         file.write(generate_key() + "\n")
         file.flush()
         os.fsync(file.fileno())
-    return path.read_text().strip()
+    return _read_keys(path)
+
+
+def _read_keys(path: Path) -> str:
+    keys = path.read_bytes().decode("ascii", errors="replace").strip()
+    if not all(_is_key(key.strip()) for key in keys.split(",")):
+        raise VaultKeyError(
+            f"{path} holds no key: that is 32 random bytes in URL-safe base64. Bring the file back from a backup;"
+            " without one remove it, and connect each source again."
+        )
+    return keys
 
 
 class SecretStore:

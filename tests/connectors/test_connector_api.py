@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 
 from bench.doubles.sample_source import SECRET, SampleProvider, SampleSource
 from connectors.accounts.connection_factory import ConnectionFactory
-from connectors.accounts.credential_vault import load_or_create_key
+from connectors.accounts.credential_vault import VaultKeyError, load_or_create_key
 from connectors.errors import AuthExpiredError
 from connectors.provider_interface import Connection, Provider
 from connectors.sync_messages import Checkpoint, Cursor, SourceItem, SyncMessage, SyncState
@@ -362,6 +362,15 @@ def test_the_key_that_was_made_is_its_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "secret.key"
     assert load_or_create_key(path) == load_or_create_key(path)
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("damaged", [b"", b"short", b"\xff\xfe\x00", b"a" * 44 + b",b"])
+def test_a_file_that_holds_no_key_is_named(damaged: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "secret.key"
+    path.write_bytes(damaged)
+    with pytest.raises(VaultKeyError, match="Bring the file back from a backup") as error:
+        load_or_create_key(path)
+    assert str(error.value).startswith(f"{path} holds no key")
 
 
 async def _github(world: ConnectedService) -> str:

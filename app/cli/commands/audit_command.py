@@ -6,6 +6,7 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
+from app.cli.commands.content_commands import check_namespace
 from app.cli.conventions import ExitCode, emit, error_exit, say, to_json
 from app.cli.remote_service import JsonObject, RemoteService
 from app.cli.service_command import ServiceCall, app
@@ -25,7 +26,10 @@ def audit(
     call: ServiceCall,
     *,
     limit: Annotated[int, typer.Option(min=1, help="The number of newest entries.")] = 50,
-    reads: Annotated[str | None, typer.Option(help="Show the recorded reads of this namespace instead.")] = None,
+    reads: Annotated[
+        str | None,
+        typer.Option(callback=check_namespace, help="Show the recorded reads of this namespace instead."),
+    ] = None,
     log_reads: Annotated[
         bool | None, typer.Option("--log-reads/--no-log-reads", help="With --reads: begin or end to record them.")
     ] = None,

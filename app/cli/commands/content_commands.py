@@ -1,6 +1,8 @@
 """Commands for what a namespace holds: `get`, `list`, `forget`, `delete`, `erase`, `namespaces` and `profile`."""
 
+import re
 from typing import Annotated, Literal
+from urllib.parse import quote
 
 import typer
 from rich.markup import escape
@@ -9,12 +11,21 @@ from rich.table import Column, Table
 from app.cli.conventions import ExitCode, confirm, error_exit, pluralize, say
 from app.cli.remote_service import PAGE_SIZE, JsonObject, RemoteService
 from app.cli.service_command import ServiceCall, app
+from schemas.limits import NAMESPACE_PATTERN
 
 ERASE_PATH = "/admin/erasures"
 ERASE_TIMEOUT_SECONDS = 3600.0
 """Erasing reads the log once, and rewrites the files of tables."""
 
-Namespace = Annotated[str, typer.Argument(help="The namespace.")]
+
+def check_namespace(name: str | None) -> str | None:
+    """Refuse a name that no namespace has: in an address, `alice/x` or `alice?x` would mean something else."""
+    if name is not None and re.fullmatch(NAMESPACE_PATTERN, name) is None:
+        raise typer.BadParameter("A namespace has letters, digits, '_', ':' and '-' only.")
+    return name
+
+
+Namespace = Annotated[str, typer.Argument(help="The namespace.", callback=check_namespace)]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
@@ -26,11 +37,11 @@ def get(
 ) -> None:
     """Show a document with its text and memories, or a memory."""
     service = call.service
-    document = service.find(f"/ns/{namespace}/document/{id}", params={"include": "memories"})
+    document = service.find(f"/ns/{namespace}/document/{quote(id, safe='')}", params={"include": "memories"})
     if document is not None:
         call.emit(document, *_describe_document(document))
         return
-    memory = service.find(f"/ns/{namespace}/memories/{id}", params={"include": "related"})
+    memory = service.find(f"/ns/{namespace}/memories/{quote(id, safe='')}", params={"include": "related"})
     if memory is None:
         raise error_exit(f"{namespace} has neither a document nor a memory {id!r}.", ExitCode.NOT_FOUND)
     call.emit(memory, *_describe_memory(memory))
@@ -56,7 +67,7 @@ def list_items(
     rest = f"{total - len(items):,} older ones are not shown: --limit" if total > len(items) else f"{total:,} in all"
     call.emit(items, table, rest, empty=f"{kind} in {namespace}")
     if not items and not call.as_json:
-        _explain_emptiness(service, namespace)
+        explain_emptiness(service, namespace)
 
 
 @app.asks(
@@ -128,7 +139,7 @@ def delete(
 )
 def erase(
     call: ServiceCall,
-    namespace: Annotated[str | None, typer.Argument(help="The namespace.")] = None,
+    namespace: Annotated[str | None, typer.Argument(help="The namespace.", callback=check_namespace)] = None,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
     *,
     everything: Annotated[bool, typer.Option("--everything", help="Delete the namespace with all it holds.")] = False,
@@ -192,10 +203,10 @@ def profile(call: ServiceCall, namespace: Namespace) -> None:
         call.emit(answer, *lines)
     else:
         call.emit({}, empty=f"memories of {namespace}")
-        _explain_emptiness(service, namespace)
+        explain_emptiness(service, namespace)
 
 
-def _explain_emptiness(service: RemoteService, namespace: str) -> None:
+def explain_emptiness(service: RemoteService, namespace: str) -> None:
     """Say that the namespace is unknown, or how many of its documents await the forming of memories."""
     if service.find(f"/ns/{namespace}") is None:
         say(f"There is no namespace {namespace}: `recollect namespaces` lists those that exist.", err=True)

@@ -3,14 +3,16 @@
 import json
 import sys
 import time
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import quote
 
 import typer
 from rich.markup import escape
 
-from app.cli.commands.content_commands import Namespace
+from app.cli.commands.content_commands import Namespace, explain_emptiness
 from app.cli.conventions import ExitCode, Terminal, error_exit, pluralize, say
 from app.cli.remote_service import JsonObject, RemoteService
 from app.cli.service_command import ServiceCall, app
@@ -36,6 +38,15 @@ def recollect(
 WAIT_TIMEOUT_SECONDS = 300.0
 
 
+def _check_date(date: str | None) -> str | None:
+    """Refuse what the service would read as no date: a year, month, day or time in ISO 8601 is one."""
+    try:
+        datetime.fromisoformat(f"{date}-01-01"[:10] if date and len(date) <= len("2025-03") else date or "2025-03-12")
+    except ValueError as error:
+        raise typer.BadParameter(f"{date} is no date such as 2025-03-12, 2025-03 or 2025.") from error
+    return date
+
+
 @app.asks(
     "recollect add alice 'I live in Lisbon and I play the cello.' --wait",
     'recollect add alice --file notes.pdf --metadata \'{"kind": "note"}\'',
@@ -51,7 +62,10 @@ def add(
         str | None, typer.Option(help="An id of your choice; text is added to a document that has it.")
     ] = None,
     metadata: Annotated[str | None, typer.Option(help="A JSON object.")] = None,
-    date: Annotated[str | None, typer.Option(help="The day that a text is of, such as 2025-03-12; not today.")] = None,
+    date: Annotated[
+        str | None,
+        typer.Option(callback=_check_date, help="The day that a text is of, such as 2025-03-12; not today."),
+    ] = None,
     wait: Annotated[bool, typer.Option(help="Return once it can be searched.")] = False,
 ) -> None:
     """Remember a text, a web page or a file."""
@@ -90,12 +104,12 @@ def _upload(
 ) -> JsonObject:
     """Add a file, under an id of the caller's choice if one is given."""
     path = f"/ns/{namespace}/document"
-    if document is not None and service.find(f"{path}/{document}") is None:
+    if document is not None and service.find(f"{path}/{quote(document, safe='')}") is None:
         # The interface gives files ids of their own, and only replaces documents by id: the name comes first.
         service.request("POST", path, json={"content": file.name, "id": document, "taskType": "superrag"})
     form = {} if metadata is None else {"metadata": metadata}
     with file.open("rb") as data:
-        target = f"{path}/file" + (f"/{document}" if document else "")
+        target = f"{path}/file" + (f"/{quote(document, safe='')}" if document else "")
         return service.request("POST", target, files={"file": (file.name, data)}, data=form)
 
 
@@ -113,7 +127,7 @@ def _wait_until_done(service: RemoteService, namespace: str, document: str) -> s
     deadline = time.monotonic() + WAIT_TIMEOUT_SECONDS
     status = "unknown"
     while time.monotonic() < deadline:
-        system = service.request("GET", f"/ns/{namespace}/document/{document}")["system"]
+        system = service.request("GET", f"/ns/{namespace}/document/{quote(document, safe='')}")["system"]
         status = str(system["status"])
         if status == "done":
             return status
@@ -165,6 +179,8 @@ def search(
         for part in result["explanation"]["contributions"] if why else ():
             console.print(f"[dim]{part['score']:+10.2f}  {part['signal']}: {escape(part['description'])}[/]")
     console.print(f"[dim]{pluralize(len(answer['results']), 'result')} in {answer['searchTime']:.0f} ms[/]")
+    if not answer["results"]:
+        explain_emptiness(call.service, namespace)
     for note in answer.get("limitations", {}).get("notes", ()):
         say(note, err=True)
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.ports import NamedFiles
 from pipeline.store.folder_files import open_files
@@ -96,9 +96,19 @@ class GenerationRegistry:
         value = await self.read_note(POINTER_NAME)
         if value != self._pointer_value:
             # Called after every record: read each time, and parsed only if it has changed.
-            self._active = ActiveGeneration() if value is None else ActiveGeneration.model_validate_json(value)
+            self._active = ActiveGeneration() if value is None else self._parse_pointer(value)
             self._pointer_value = value
         return self._active
+
+    def _parse_pointer(self, value: bytes) -> ActiveGeneration:
+        try:
+            return ActiveGeneration.model_validate_json(value)
+        except ValidationError as error:
+            raise ValueError(
+                f"{self._uri}/{POINTER_NAME} is damaged: it does not say which tables are served. Bring it"
+                " back from a backup. Without one stop the service, move the folder away, and build new tables with"
+                " `recollect replay`: the log holds all of their content."
+            ) from error
 
     def uri(self, generation: Generation) -> str:
         """URI of a generation's tables."""

@@ -85,6 +85,14 @@ async def test_an_unfinished_write_of_the_pointer_changes_nothing(tmp_path: Path
     assert (await generations.read_active()).current.number == 1
 
 
+@pytest.mark.parametrize("damaged", [b"", b"garbage", b"{}"[:1], b"\xff\xfe", b'{"current": {"number": "many"}}'])
+async def test_a_damaged_pointer_is_said_with_its_file_and_what_to_do(damaged: bytes, tmp_path: Path) -> None:
+    (tmp_path / "current").write_bytes(damaged)
+    with pytest.raises(ValueError, match="is damaged: it does not say which tables are served") as error:
+        await open_generations(str(tmp_path)).read_active()
+    assert str(error.value).startswith(f"{tmp_path}/current ")
+
+
 async def test_the_size_of_a_generation_counts_its_own_tables(tmp_path: Path) -> None:
     _made(tmp_path, 0, 1)
     generations = open_generations(str(tmp_path))
