@@ -28,7 +28,7 @@ MIN_PYTHON = (3, 11)
 MIN_FREE_BYTES, LOW_FREE_BYTES = 1 * GIB, 5 * GIB
 SLOW_FSYNC_MS = 20.0
 """Limit for a synced write: every acknowledged write waits for one."""
-BASE_MEMORY_BYTES = 250 * MIB
+BASE_MEMORY_BYTES = 500 * MIB
 """Memory of the process without the index cache, as in docs/guides/troubleshoot.md."""
 MIN_SECRET_CHARACTERS = 24
 _CGROUP_MEMORY_FILE = Path("/sys/fs/cgroup/memory.max")
