@@ -2,7 +2,8 @@
 
 import asyncio
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from time import monotonic
@@ -13,6 +14,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from pipeline.bus.port import Bus
+from pipeline.errors import OutageError
 from pipeline.index.namespace_index_cache import IndexCacheStats, NamespaceIndexCache
 from pipeline.runtime.metrics import Metrics, ReadinessState
 from pipeline.stage import Stage
@@ -24,6 +26,8 @@ STUCK_BATCH_SECONDS = 300.0
 """A batch that takes longer is stuck: a file may take a minute, and eight are parsed at once."""
 RETRY_TOLERANCE_SECONDS = 10.0
 """Retrying longer than this makes a stage a health issue."""
+BUS_TIMEOUT_SECONDS = 5.0
+"""Longest wait for the bus: load balancers and Prometheus give up after ten seconds."""
 MIN_FREE_DISK_BYTES = 16 * 1024 * 1024
 """Free disk space below which writing is about to fail."""
 
@@ -49,6 +53,8 @@ class HealthSnapshot:
     log_bytes: int | None
     disk_free_bytes: int | None
     index_cache: IndexCacheStats
+    bus_issue: str | None
+    """Why lag and dead letters are unknown, and empty here; None if they are known."""
 
 
 @dataclass(eq=False)
@@ -78,7 +84,14 @@ class HealthService:
         return sorted(found, key=lambda trouble: trouble.component)
 
     async def lag(self) -> dict[tuple[str, str], int]:
-        """Records not yet handled, by stage (called the same whatever tables it fills) and topic."""
+        """Records not yet handled, by stage (called the same whatever tables it fills) and topic.
+
+        OutageError if the bus does not answer soon.
+        """
+        async with self._bus_deadline():
+            return await self._lag()
+
+    async def _lag(self) -> dict[tuple[str, str], int]:
         stages = self.stages
         names = None if stages is None else {stage.group: f"recollect.{stage.name}" for stage in stages}
         behind: dict[tuple[str, str], int] = {}
@@ -90,21 +103,37 @@ class HealthService:
         return behind
 
     async def snapshot(self) -> HealthSnapshot:
-        """Check every part once."""
+        """Check every part once; while the bus does not answer, all others."""
+        lag, dead_letters, bus_issue = dict[tuple[str, str], int](), dict[str, int](), None
+        try:
+            async with self._bus_deadline():
+                lag = await self._lag()
+                dead_letters = {topic.name: await self.bus.depth(topic.dead_letter_topic) for topic in ALL_TOPICS}
+        except OutageError as error:
+            bus_issue = str(error)
         return HealthSnapshot(
             bus_description=self.bus.description,
-            lag=await self.lag(),
-            dead_letters={topic.name: await self.bus.depth(topic.dead_letter_topic) for topic in ALL_TOPICS},
+            lag=lag,
+            dead_letters=dead_letters,
             tables=await self.store.sizes(),
             log_bytes=await asyncio.to_thread(lambda: self.bus.disk_bytes),
             disk_free_bytes=self._disk_free_bytes(),
             index_cache=self.index_cache.stats,
+            bus_issue=bus_issue,
         )
 
     async def exposition(self) -> bytes:
         """Return all metrics in Prometheus' text format: counters, and a snapshot of sizes and lag."""
         measured = await self.snapshot()
         return await asyncio.to_thread(_render_exposition, self.metrics.registry, measured)
+
+    @asynccontextmanager
+    async def _bus_deadline(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(BUS_TIMEOUT_SECONDS):
+                yield
+        except TimeoutError as error:
+            raise OutageError(f"{self.bus.description} did not answer within {BUS_TIMEOUT_SECONDS:.0f} s.") from error
 
     def _disk_free_bytes(self) -> int | None:
         return None if self.data_dir is None else shutil.disk_usage(self.data_dir).free

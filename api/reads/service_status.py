@@ -10,14 +10,13 @@ from math import isinf
 from api.dependencies.app_state import AppState
 from api.errors.http_errors import NotFoundError
 from api.presenters.resource_presenter import display_title
-from pipeline.bus.port import Bus
 from pipeline.bus.records import DEAD_LETTER_HEADERS, DeadLetter
+from pipeline.health import HealthIssue
 from pipeline.rows import DocumentRow
 from pipeline.store.lancedb.table_size import sum_sizes
 from schemas.base import format_timestamp
 from schemas.http.extensions import operations_bodies as bodies
 from schemas.http.extensions.replay_bodies import ReplayProgressResponse
-from schemas.topics import ALL_TOPICS
 
 MAX_DOCUMENTS_SHOWN = 1000
 """Maximum number of documents in a list."""
@@ -39,6 +38,8 @@ async def service_status(state: AppState) -> bodies.StatusResponse:
     for (group, _), count in snapshot.lag.items():
         lag[group] += count
     health_issues = await state.health.health_issues()
+    if snapshot.bus_issue is not None and not any(issue.component == "bus" for issue in health_issues):
+        health_issues.append(HealthIssue("bus", snapshot.bus_issue))
     delayed = await delayed_documents(state)
     return bodies.StatusResponse(
         version=version("recollect"),
@@ -55,7 +56,7 @@ async def service_status(state: AppState) -> bodies.StatusResponse:
             bodies.StageLag(stage=group.removeprefix("recollect."), topic=topic, lag=count)
             for (group, topic), count in sorted(snapshot.lag.items())
         ],
-        dead_letters=await _dead_letter_counts(state.bus),
+        dead_letters={topic: count for topic, count in snapshot.dead_letters.items() if count},
         failures=(await failed_documents(state))[:STATUS_PREVIEW_SIZE],
         delayed=delayed[:STATUS_PREVIEW_SIZE],
         delayed_count=len(delayed),
@@ -70,11 +71,6 @@ async def service_status(state: AppState) -> bodies.StatusResponse:
 async def _running_replay(state: AppState) -> ReplayProgressResponse | None:
     progress = await state.replays.latest_progress()
     return ReplayProgressResponse.model_validate(progress) if progress.state == "running" else None
-
-
-async def _dead_letter_counts(bus: Bus) -> dict[str, int]:
-    counts = {topic.name: await bus.depth(topic.dead_letter_topic) for topic in ALL_TOPICS}
-    return {name: count for name, count in counts.items() if count}
 
 
 async def failed_documents(state: AppState) -> list[bodies.FailedDocument]:

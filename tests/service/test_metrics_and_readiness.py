@@ -1,5 +1,6 @@
 """/health, /ready and /metrics of a running service, and of one with a failed component."""
 
+import asyncio
 import errno
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,24 @@ async def test_metrics_say_what_came_in_what_was_found_and_how_long_it_took(
         assert (flushed(f"table_{part}", table="documents") or 0) > 0
     assert (flushed("log_bytes") or 0) > 0
     assert (flushed("index_cache_bytes") or 0) > 0
+
+
+async def test_a_bus_that_does_not_answer_is_named_and_costs_no_other_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_service(tmp_path) as service:
+        bus = service.pipeline.bus
+        monkeypatch.setattr(bus, "lag", lambda _: asyncio.sleep(3600))
+        monkeypatch.setattr(health, "BUS_TIMEOUT_SECONDS", 0.01)
+        metric = await _metric_samples(service.client)
+        assert metric("disk_free_bytes")
+        assert metric("consumer_lag_records", stage="embed", topic="documents.chunked.v1") is None
+        assert metric("dead_letters", topic="documents.submitted.v1") is None
+        reason = f"{bus.description} did not answer within 0 s."
+        named = [{"part": "bus", "reason": reason}]
+        answer = await service.client("GET", "/ready")
+        assert (answer.status_code, answer.json()["reasons"]) == (503, named)
+        assert (await service.client.ok("GET", "/admin/status"))["healthIssues"] == named
 
 
 async def test_the_id_of_a_document_or_namespace_is_no_label(
