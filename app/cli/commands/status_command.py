@@ -6,7 +6,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from app.cli.conventions import Terminal, emit
+from app.cli.conventions import Terminal, emit, pluralize
 from app.cli.remote_service import JsonObject
 from app.cli.service_command import ServiceCall, app
 
@@ -87,7 +87,7 @@ def _lag_table(answer: JsonObject) -> Table:
 def _problems_table(answer: JsonObject) -> Table:
     table = _new_table("What went wrong", "where", "why")
     for topic, count in answer["deadLetters"].items():
-        table.add_row(f"{count:,} dead letters of {topic}", "recollect dlq list")
+        table.add_row(f"{pluralize(count, 'dead letter')} of {topic}", "recollect dlq list")
     for document in answer["delayed"]:
         where = f"memories of {document['namespace']}/{document['id']} wait"
         table.add_row(escape(where), escape(document["error"]))
