@@ -31,7 +31,7 @@ def load_settings(**overrides: Any) -> Settings:
         defaults: dict[str, Any] = {"data_dir": default_data_dir()}
         if (embedder := packaged_embedder()) != Settings.model_fields["embedder"].default:
             defaults["embedder"] = embedder
-        settings = Settings(**{name: defaults[name] for name in defaults.keys() - settings.model_fields_set}, **chosen)
+        return Settings(**{name: defaults[name] for name in defaults.keys() - settings.model_fields_set}, **chosen)
     except ValidationError as error:
         problems = [
             f"{_PREFIX}{issue['loc'][0]}".upper() + f": {issue['msg'].removeprefix('Value error, ')}."
@@ -39,9 +39,6 @@ def load_settings(**overrides: Any) -> Settings:
         ]
         hint = "docs/guides/configure.md describes every setting."
         raise error_exit("\n".join([*problems, hint]), ExitCode.USAGE) from error
-    if settings.data_dir.exists() and not settings.data_dir.is_dir():
-        raise error_exit(f"RECOLLECT_DATA_DIR: {settings.data_dir} is a file, no folder.", ExitCode.USAGE)
-    return settings
 
 
 def describe_unknown_settings(variables: Mapping[str, object] | None = None) -> str | None:

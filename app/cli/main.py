@@ -62,6 +62,8 @@ def serve(
 ) -> None:
     """Start the service. Settings come from the environment (RECOLLECT_…) and a .env file."""
     settings = load_settings(host=host, port=port, data_dir=data_dir)
+    if settings.data_dir.is_file():
+        raise error_exit(f"RECOLLECT_DATA_DIR: {settings.data_dir} is a file, no folder.", ExitCode.USAGE)
     roles = _parse_roles(settings, only)
     log_format.configure_logging(settings.log_level, settings.log_format)
     if (unknown := describe_unknown_settings()) is not None:

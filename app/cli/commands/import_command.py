@@ -11,7 +11,6 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from app.cli.cli_settings import load_settings
 from app.cli.commands.archive_commands import import_archive
-from app.cli.commands.content_commands import check_namespace
 from app.cli.conventions import ExitCode, Terminal, error_exit, say
 from app.cli.importing.document_upload import DocumentUpload
 from app.cli.importing.import_report import ImportReport, LeftOutLog, LeftOutLogError
@@ -45,10 +44,7 @@ def import_command(
     ] = None,
     namespace: Annotated[
         str | None,
-        typer.Option(
-            callback=check_namespace,
-            help="The namespace. Default: the users, groups or tags that mem0, supermemory and zep name.",
-        ),
+        typer.Option(help="The namespace. Default: the users, groups or tags that mem0, supermemory and zep name."),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Send also what earlier imports sent.")] = False,
     left_out: Annotated[Path | None, typer.Option(help="A file for a JSON line on each item left out.")] = None,

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 import typer
 from pydantic import SecretStr
+from typer.testing import CliRunner
 
 from app.cli import cli_settings
 from app.cli.conventions import ExitCode
+from app.cli.main import app
 
 
 @pytest.mark.parametrize(
@@ -97,12 +99,9 @@ def test_a_misspelt_setting_is_named_from_the_environment_and_from_the_file(
     assert "RECOLLECT_URL" not in said
 
 
-def test_a_file_as_the_data_directory_ends_the_start_and_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_as_the_data_directory_ends_the_start_and_is_named(tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_text("")
-    with pytest.raises(typer.Exit) as exited:
-        cli_settings.load_settings(data_dir=file)
-    assert exited.value.exit_code == ExitCode.USAGE
-    assert f"RECOLLECT_DATA_DIR: {file} is a file, no folder." in capsys.readouterr().err
+    result = CliRunner().invoke(app, ["serve", "--data-dir", str(file)])
+    assert result.exit_code == ExitCode.USAGE
+    assert f"RECOLLECT_DATA_DIR: {file} is a file, no folder." in result.stderr
