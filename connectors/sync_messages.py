@@ -7,6 +7,7 @@ from typing import Protocol, TypeAlias
 
 from pydantic import JsonValue
 
+from connectors.errors import ItemError
 from schemas.base import Metadata
 
 Cursor: TypeAlias = Mapping[str, JsonValue]
@@ -62,6 +63,10 @@ class FailedItem:
     title: str | None = None
     code: str = "unreadable"
     retryable: bool = False
+
+    @classmethod
+    def of_error(cls, id_: str, title: str | None, error: ItemError) -> "FailedItem":
+        return cls(id_, str(error), title, error.code, error.retryable)
 
 
 @dataclass(frozen=True, slots=True)

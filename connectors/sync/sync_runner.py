@@ -238,9 +238,7 @@ class SyncRunner:
                 self.row, item, sent, fingerprint, blobs=self.blobs, submitted_at=self.clock.now()
             )
         except errors.ItemError as error:
-            await self._handle_failure(
-                sync_messages.FailedItem(item.id, str(error), item.title, error.code, error.retryable)
-            )
+            await self._handle_failure(sync_messages.FailedItem.of_error(item.id, item.title, error))
             return
         self._progress.processed += 1
         size = len(event.content.text or "") if event.content else 0

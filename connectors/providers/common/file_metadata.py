@@ -6,6 +6,7 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import PurePath
 
+from connectors.errors import ItemError
 from pipeline.parsing.file_types import KIND_BY_EXTENSION, KIND_BY_MIME_TYPE, MEDIA_KINDS
 from schemas.base import Metadata
 from schemas.limits import MAX_FILE_BYTES
@@ -40,26 +41,26 @@ class FileOrFolder:
         return at if at.year > 1 else None
 
 
-def unsupported_reason(name: str, media_type: str | None, size: int | None) -> tuple[str, str] | None:
-    """Return a code and a message if a file can't be fetched as text, else None."""
+def file_refusal(name: str, media_type: str | None, size: int | None) -> ItemError | None:
+    """Return why a file can't be fetched as text, None if it can."""
     if size is not None and size > MAX_FILE_BYTES:
-        return (
-            "too_large",
-            f"The file has {size:,} bytes; up to {MAX_FILE_BYTES:,} are read. Split it, or save it smaller.",
-        )
+        limit = f"The file has {size:,} bytes; up to {MAX_FILE_BYTES:,} are read. Split it, or save it smaller."
+        return ItemError(limit, code="too_large")
     if size == 0:
-        return "empty", "The file is empty."
+        return ItemError("The file is empty.", code="empty")
     if name.startswith("~$"):
-        return "unsupported", "This is a lock file that Office keeps while a document is open."
-    kind = KIND_BY_EXTENSION.get(PurePath(name).suffix.lower().removeprefix("."))
+        return ItemError("This is a lock file that Office keeps while a document is open.", code="unsupported")
+    suffix = PurePath(name).suffix.lower()
+    kind = KIND_BY_EXTENSION.get(suffix.removeprefix("."))
     declared_kind = KIND_BY_MIME_TYPE.get((media_type or "").partition(";")[0].strip().lower())
     if (kind or declared_kind) in MEDIA_KINDS:
-        return ("unsupported", "Images, audio and video hold no text to read. Add a description or a transcript.")
+        message = "Images, audio and video hold no text to read. Add a description or a transcript."
+        return ItemError(message, code="unsupported")
     if kind or declared_kind or (media_type or "").startswith("text/"):
         return None
-    if PurePath(name).suffix.lower() in _TEXT_ENDINGS or (not PurePath(name).suffix and media_type in _UNTOLD_TYPES):
+    if suffix in _TEXT_ENDINGS or (not suffix and media_type in _UNTOLD_TYPES):
         return None  # README, LICENSE: the pipeline finds out what it is
-    return "unsupported", f"Files of this kind ({media_type or 'unknown'}) can't be read as text."
+    return ItemError(f"Files of this kind ({media_type or 'unknown'}) can't be read as text.", code="unsupported")
 
 
 def version_hash(*parts: str | None) -> str:

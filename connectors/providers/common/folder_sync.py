@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from connectors.client.concurrent_map import map_concurrently
+from connectors.errors import ItemError
 from connectors.provider_interface import Connection, PickerEntry, SelectionKind
 from connectors.providers.common.file_metadata import FileOrFolder, version_hash
 from connectors.providers.common.folder_tree import Folder, FolderTree, Shortcut
@@ -78,8 +79,8 @@ class FolderTreeSync(ABC, Generic[FileT]):
         """Send a cheap request that answers whenever the provider works."""
 
     @abstractmethod
-    def unreadable_failure(self, file: FileT) -> FailedItem | None:
-        """Return the failure of a file that can't be fetched according to its description."""
+    def refusal_of(self, file: FileT) -> ItemError | None:
+        """Return why a file can't be fetched according to its description, None if it can."""
 
     @abstractmethod
     def version_of(self, file: FileT) -> str:
@@ -96,8 +97,8 @@ class FolderTreeSync(ABC, Generic[FileT]):
         for at in range(0, len(files), BATCH_SIZE):
             readable: list[FileT] = []
             for file in files[at : at + BATCH_SIZE]:
-                if (failure := self.unreadable_failure(file)) is not None:
-                    yield failure
+                if (refusal := self.refusal_of(file)) is not None:
+                    yield FailedItem.of_error(file.id, file.name, refusal)
                 else:
                     readable.append(file)
             async for step in self._record_parents(readable):

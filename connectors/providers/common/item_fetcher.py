@@ -59,7 +59,7 @@ class ItemFetcher:
         try:
             result = await fetch()
         except ItemError as error:
-            return FailedItem(id_, str(error), title, error.code, error.retryable)
+            return FailedItem.of_error(id_, title, error)
         except ProviderUnavailableError as error:
             await self._probe_after_several()
             return FailedItem(id_, str(error), title, "unavailable", retryable=True)

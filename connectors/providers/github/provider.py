@@ -97,6 +97,8 @@ class GitHub(Provider):
     max_delivery_bytes = 25 * 1024 * 1024
     rate_limit = RateLimit(requests_per_second=15.0, max_concurrent=10, burst=30)
 
+    classify_error = staticmethod(client.classify_error)
+
     def __init__(
         self,
         client_id: str | None,
@@ -123,10 +125,6 @@ class GitHub(Provider):
                 client_secret=client_secret,
                 scopes=("repo",),
             )
-
-    def classify_error(self, response: Any) -> Exception | None:
-        """Classify the four meanings of 403."""
-        return client.classify_error(response)
 
     def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
         return None if self._app is None else InstallationTokenSource(self._app, http, self._api_url, self._clock)

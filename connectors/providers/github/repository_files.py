@@ -18,7 +18,7 @@ from urllib.parse import quote
 from connectors.client.concurrent_map import map_concurrently
 from connectors.client.json_answers import json_or_raise
 from connectors.errors import ProviderUnavailableError, ResourceFetchError, UnexpectedAnswerError
-from connectors.providers.common.file_metadata import unsupported_reason
+from connectors.providers.common.file_metadata import file_refusal
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
 from connectors.providers.github.client import GitHubClient, Repository, error_message
 from connectors.providers.github.file_filter import FileFilter, is_documentation
@@ -189,8 +189,8 @@ class RepositoryFiles:
         if committed_at is not None and self.head is not None:
             metadata |= {"author": self.head.author, "updatedAt": committed_at.isoformat()}
         is_document = is_documentation(blob.path)
-        if not is_document and (refused := unsupported_reason(path.name, "text/plain", blob.size)):
-            return self._failure(blob, refused[1], refused[0])
+        if not is_document and (refusal := file_refusal(path.name, "text/plain", blob.size)):
+            return FailedItem.of_error(self._item_id(blob.path), path.name, refusal)
         text = _decode_utf8(data) if is_document else None
         return SourceItem(
             self._item_id(blob.path),

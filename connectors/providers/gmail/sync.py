@@ -10,7 +10,7 @@ from connectors.client.concurrent_map import map_concurrently
 from connectors.client.http_client import HttpClient
 from connectors.client.json_answers import PageTrail, Shape, conforming, json_object, json_page
 from connectors.errors import CursorExpiredError, ItemError
-from connectors.providers.common.file_metadata import unsupported_reason
+from connectors.providers.common.file_metadata import file_refusal
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
 from connectors.providers.gmail import content
 from connectors.sync_messages import (
@@ -164,7 +164,7 @@ class GmailSync:
             return [*(RemovedItem(each) for each in (id_, *had)), *self._attachments_state(id_, had, [])]
         steps: list[SyncMessage] = [await self._thread_item(id_, at, mails)]
         attached = {f"{id_}/{mail.id}/{each.id}": (mail, each) for mail in mails for each in mail.attachments}
-        readable = {key: found for key, found in attached.items() if _unsupported_reason(found[1]) is None}
+        readable = {key: found for key, found in attached.items() if _refusal_of(found[1]) is None}
         changed_ids = await self.state.select_changed([(key, mail.id) for key, (mail, _) in readable.items()])
         steps += [await self._fetch_attachment(key, *readable[key]) for key in readable if key in changed_ids]
         steps += [RemovedItem(each) for each in had if each not in readable]
@@ -181,7 +181,7 @@ class GmailSync:
         return content.with_texts(mail, texts) if texts else mail
 
     async def _thread_item(self, id_: str, at: str, mails: Sequence[content.MailMessage]) -> SourceItem:
-        unread = {each.name: " (not read)" for mail in mails for each in mail.attachments if _unsupported_reason(each)}
+        unread = {each.name: " (not read)" for mail in mails for each in mail.attachments if _refusal_of(each)}
         times = [mail.sent_at for mail in mails if mail.sent_at]
         metadata: Metadata = {
             "type": "email",
@@ -324,6 +324,6 @@ async def _thread_markdown(mails: Sequence[content.MailMessage], unread: Mapping
     return await asyncio.to_thread(content.thread_markdown, mails, unread)
 
 
-def _unsupported_reason(attached: MailPart) -> tuple[str, str] | None:
+def _refusal_of(attached: MailPart) -> ItemError | None:
     size = attached.size or len(attached.data or b"") or None
-    return unsupported_reason(attached.name, attached.media_type, size)
+    return file_refusal(attached.name, attached.media_type, size)

@@ -5,11 +5,11 @@ import re
 import httpx2
 
 from connectors.errors import ItemError
-from connectors.providers.common.file_metadata import file_metadata, unsupported_reason, version_hash
+from connectors.providers.common.file_metadata import file_metadata, file_refusal, version_hash
 from connectors.providers.common.item_fetcher import item_response
 from connectors.providers.google.oauth_client import error_reasons
 from connectors.providers.google_drive.client import GOOGLE_APPS_PREFIX, DriveClient, DriveFile, is_export_too_large
-from connectors.sync_messages import FailedItem, ItemFile, SourceItem
+from connectors.sync_messages import ItemFile, SourceItem
 
 OFFICE_PREFIX = "application/vnd.openxmlformats-officedocument."
 # Export format, file extension, and the fallback format if the export is too large.
@@ -36,19 +36,16 @@ _EMBEDDED_IMAGE = re.compile(r"^\[image\d+\]:\s*<?data:image/[^\n]*$\n?", re.MUL
 _IMAGE_REFERENCE = re.compile(r"!\[([^\]\n]{0,500})\](?:\[image\d+\]|\(data:image/[^)\s]*\))")
 
 
-def unreadable_failure(file: DriveFile) -> FailedItem | None:
-    """Return the failure of a file that can't be fetched according to its description."""
+def refusal_of(file: DriveFile) -> ItemError | None:
+    """Return why a file can't be fetched according to its description, None if it can."""
     if not file.downloadable:
-        return FailedItem(file.id, _DOWNLOAD_FORBIDDEN_MESSAGE, title=file.name, code="not_allowed")
+        return ItemError(_DOWNLOAD_FORBIDDEN_MESSAGE, code="not_allowed")
     if file.media_type in _EXPORTS:
         return None
     if file.media_type.startswith(GOOGLE_APPS_PREFIX):
         kind = file.media_type.removeprefix(GOOGLE_APPS_PREFIX)
-        message = f"Google offers no text of a {kind}. Export it by hand and add the file."
-        return FailedItem(file.id, message, title=file.name, code="unsupported")
-    if (reason := unsupported_reason(file.name, file.media_type, file.size)) is None:
-        return None
-    return FailedItem(file.id, reason[1], title=file.name, code=reason[0])
+        return ItemError(f"Google offers no text of a {kind}. Export it by hand and add the file.", code="unsupported")
+    return file_refusal(file.name, file.media_type, file.size)
 
 
 def file_version(file: DriveFile, path: str) -> str:

@@ -27,7 +27,7 @@ from connectors.provider_interface import (
 from connectors.providers.common.folder_sync import FolderSelection, names_of_selected, picker_entry
 from connectors.providers.common.item_fetcher import without_item_errors
 from connectors.providers.google.oauth_client import GoogleOAuthClient, classify_error
-from connectors.providers.google_drive.client import SHORTCUT, DriveClient, DriveFile
+from connectors.providers.google_drive.client import SHORTCUT, DriveClient
 from connectors.providers.google_drive.sync import DriveSync
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from pipeline.ports import Clock
@@ -82,22 +82,16 @@ class GoogleDrive(Provider):
         api = self._drive_client(connection)
         if query:
             escaped_query = query.replace("\\", "\\\\").replace("'", "\\'")
-            search = f"name contains '{escaped_query}' and mimeType != '{SHORTCUT}' and trashed = false"
-            return _picker_page(
-                *await api.files(
-                    search, drive_id=None, page_token=page_token, order_by="modifiedTime desc", page_size=50
-                )
-            )
-        if parent is None or parent == _TOP_LEVEL:
+            condition, order, size = f"name contains '{escaped_query}'", "modifiedTime desc", 50
+        elif parent is None or parent == _TOP_LEVEL:
             mine = await api.file("root")
             drives = [PickerEntry(id_, name, "folders", expandable=True) for id_, name in await api.shared_drives()]
             return PickerPage((*([picker_entry(mine)] if mine else []), *drives))
-        inside = f"'{parent}' in parents and mimeType != '{SHORTCUT}' and trashed = false"
-        return _picker_page(
-            *await api.files(
-                inside, drive_id=None, page_token=page_token, order_by="folder,name_natural", page_size=100
-            )
-        )
+        else:
+            condition, order, size = f"'{parent}' in parents", "folder,name_natural", 100
+        search = f"{condition} and mimeType != '{SHORTCUT}' and trashed = false"
+        files, following = await api.files(search, drive_id=None, page_token=page_token, order_by=order, page_size=size)
+        return PickerPage(tuple(map(picker_entry, files)), following)
 
     async def read_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
         """Verify channel, secret and resource; Google's notifications have neither body nor signature."""
@@ -159,7 +153,3 @@ class GoogleDrive(Provider):
 
     def _drive_client(self, connection: Connection) -> DriveClient:
         return DriveClient(connection.http, self._client.api_url, self._sleep)
-
-
-def _picker_page(files: Sequence[DriveFile], following: str | None) -> PickerPage:
-    return PickerPage(tuple(picker_entry(file) for file in files), following)

@@ -7,11 +7,11 @@ from typing import Any
 
 from connectors.client.concurrent_map import map_concurrently
 from connectors.client.json_answers import PageTrail
-from connectors.errors import CursorExpiredError
+from connectors.errors import CursorExpiredError, ItemError
 from connectors.providers.common.folder_sync import BATCH_SIZE, CONCURRENCY, MISSING_FOLDER_MESSAGE, FolderTreeSync
 from connectors.providers.common.folder_tree import Folder
 from connectors.providers.google_drive.client import FOLDER, MY_DRIVE, SHORTCUT, DriveClient, DriveFile, FileChange
-from connectors.providers.google_drive.content import fetch_item, file_version, unreadable_failure
+from connectors.providers.google_drive.content import fetch_item, file_version, refusal_of
 from connectors.sync_messages import (
     Checkpoint,
     Cursor,
@@ -37,8 +37,8 @@ class DriveSync(FolderTreeSync[DriveFile]):
     _unreadable_targets: list[FailedItem] = field(default_factory=list)
     """Targets of shortcuts that can't be read, to be reported."""
 
-    def unreadable_failure(self, file: DriveFile) -> FailedItem | None:
-        return unreadable_failure(file)
+    def refusal_of(self, file: DriveFile) -> ItemError | None:
+        return refusal_of(file)
 
     @property
     def provider(self) -> str:

@@ -76,7 +76,7 @@ class DriveItem(FileOrFolder):
 
     is_deleted: bool
     is_root: bool
-    unsupported_reason: tuple[str, str] | None
+    refusal: errors.ItemError | None
     content_tag: str | None
     download_url: str | None
     target: str | None
@@ -93,7 +93,7 @@ class DriveItem(FileOrFolder):
             is_deleted=data.get("deleted") is not None,
             is_root=data.get("root") is not None,
             is_folder=data.get("folder") is not None,
-            unsupported_reason=_unsupported_reason(data),
+            refusal=_refusal(data),
             content_tag=data.get("cTag"),
             media_type=(data.get("file") or {}).get("mimeType"),
             size=data["size"] if isinstance(data.get("size"), int) else None,
@@ -264,14 +264,17 @@ def _target(remote: Mapping[str, Any] | None) -> str | None:
     return f"{drive}{_SEPARATOR}{remote['id']}" if remote and drive and remote.get("id") else None
 
 
-def _unsupported_reason(data: Mapping[str, Any]) -> tuple[str, str] | None:
+def _refusal(data: Mapping[str, Any]) -> errors.ItemError | None:
     if data.get("malware") is not None:
-        return "malware", "OneDrive holds the file for malware and does not hand it out."
+        message = "OneDrive holds the file for malware and does not hand it out."
+        return errors.ItemError(message, code="malware")
     if data.get("package") is not None:
         kind = data["package"].get("type", "package")
-        return "unsupported", f"OneDrive offers no text of a {kind}. Export it and add the file."
+        message = f"OneDrive offers no text of a {kind}. Export it and add the file."
+        return errors.ItemError(message, code="unsupported")
     if data.get("remoteItem") is not None and _target(data["remoteItem"]) is None:
-        return "unsupported", "OneDrive does not say where this shared item lies. Copy it to the own OneDrive."
+        message = "OneDrive does not say where this shared item lies. Copy it to the own OneDrive."
+        return errors.ItemError(message, code="unsupported")
     return None
 
 

@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-import httpx2
-
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import WebhookVerificationError
 from connectors.provider_interface import (
@@ -43,6 +41,8 @@ class OneDrive(Provider):
     supports_webhooks = True
     rate_limit = RateLimit(requests_per_second=15, max_concurrent=6, burst=15)
 
+    classify_error = staticmethod(classify_error)
+
     def __init__(self, client: MicrosoftOAuthClient, *, clock: Clock) -> None:
         self._client = client
         self._clock = clock
@@ -54,9 +54,6 @@ class OneDrive(Provider):
             client=self._graph_client(connection), selection=FolderSelection.of_connection(connection), state=state
         )
         return run.run(cursor)
-
-    def classify_error(self, response: httpx2.Response) -> Exception | None:
-        return classify_error(response)
 
     async def fetch_account(self, connection: Connection) -> ConnectorAccount:
         user = await self._graph_client(connection).user()
@@ -131,6 +128,4 @@ def _parse_subscription(answer: Mapping[str, Any], secret: str) -> WebhookSubscr
 
 
 def _picker_page(page: ItemPage) -> PickerPage:
-    return PickerPage(
-        tuple(picker_entry(item) for item in page.items if item.unsupported_reason is None), page.next_link
-    )
+    return PickerPage(tuple(picker_entry(item) for item in page.items if item.refusal is None), page.next_link)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from connectors.client.json_answers import PageTrail
-from connectors.errors import CursorExpiredError, ProviderUnavailableError
-from connectors.providers.common.file_metadata import file_metadata, unsupported_reason, version_hash
+from connectors.errors import CursorExpiredError, ItemError, ProviderUnavailableError
+from connectors.providers.common.file_metadata import file_metadata, file_refusal, version_hash
 from connectors.providers.common.folder_sync import MISSING_FOLDER_MESSAGE, FolderTreeSync
 from connectors.providers.common.folder_tree import Folder, Shortcut
 from connectors.providers.onedrive.client import DriveItem, GraphClient, ItemPage, is_outside_own_drive
@@ -39,9 +39,8 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
     deleted_folders: set[str] = field(default_factory=set)
     """Folders that the feed reported as deleted and did not list again."""
 
-    def unreadable_failure(self, file: DriveItem) -> FailedItem | None:
-        reason = file.unsupported_reason or unsupported_reason(file.name, file.media_type, file.size)
-        return FailedItem(file.id, reason[1], title=file.name, code=reason[0]) if reason else None
+    def refusal_of(self, file: DriveItem) -> ItemError | None:
+        return file.refusal or file_refusal(file.name, file.media_type, file.size)
 
     @property
     def provider(self) -> str:

@@ -21,7 +21,7 @@ from connectors.client.concurrent_map import map_concurrently
 from connectors.client.json_answers import PageTrail
 from connectors.client.request_throttle import RateLimit
 from connectors.provider_interface import ChangeHint, Connection, Provider, VerifiedDelivery, WebhookDelivery
-from connectors.providers.common.file_metadata import unsupported_reason
+from connectors.providers.common.file_metadata import file_refusal
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
 from connectors.providers.s3.credentials import BucketCredentials, ServiceRole
 from connectors.providers.s3.sns import SnsTopics
@@ -169,12 +169,12 @@ class BucketClient:
     async def _read_object(self, stored: S3Object) -> SourceItem | RemovedItem:
         name = PurePosixPath(stored.key).name
         if "." in name or not stored.size:
-            _refuse_unsupported(name, None, stored.size)
+            _require_readable(name, None, stored.size)
         answer = await self._signed_get(stored.key, {}, max_bytes=MAX_FILE_BYTES)
         if answer.status_code >= 300:
             return self._missing_or_raise(stored, answer)
         media = answer.headers.get("content-type", "")
-        _refuse_unsupported(name, media, len(answer.content))
+        _require_readable(name, media, len(answer.content))
         return self._object_item(_as_fetched(stored, answer), answer.content, media, _user_metadata(answer.headers))
 
     async def _list(self, query: Mapping[str, str]) -> bytes:
@@ -266,11 +266,10 @@ class BucketClient:
         )
 
 
-def _refuse_unsupported(name: str, media: str | None, size: int) -> None:
+def _require_readable(name: str, media: str | None, size: int) -> None:
     """Raise ItemError for a file that holds no text or is too large."""
-    refused = unsupported_reason(name, media, size)
-    if refused is not None:
-        raise errors.ItemError(refused[1], code=refused[0])
+    if refusal := file_refusal(name, media, size):
+        raise refusal
 
 
 async def _fetch_objects(bucket: BucketClient, objects: Sequence[S3Object]) -> AsyncIterator[SyncMessage]:

@@ -291,9 +291,7 @@ class CrawlSync:
         except ParsingError as error:
             failure = FailedItem(self._item_id(outcome.final_url), str(error))
         except ItemError as error:
-            failure = FailedItem(
-                self._item_id(outcome.final_url), str(error), code=error.code, retryable=error.retryable
-            )
+            failure = FailedItem.of_error(self._item_id(outcome.final_url), None, error)
         except _MARKUP_ERRORS:
             message = "The page's markup can't be read. Report its address."
             failure = FailedItem(self._item_id(outcome.final_url), message, code="malformed")
