@@ -7,6 +7,7 @@ from dataclasses import replace
 from pipeline.memory.attributes.attribute import Attribute, ValueKind
 from pipeline.memory.attributes.attribute_patterns import (
     FREE,
+    NAME,
     NOW,
     THING,
     AttributePattern,
@@ -110,6 +111,11 @@ _CHANGED_HINTS = " ".join((*english_words("changes_of_values"), "brought"))
 PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(
         rf"(?:The |Our )?{_ATTRIBUTE} (?:of|for) {THING} (?P<c>{_CHANGED}){FREE}", _possessed, _CHANGED_HINTS
+    ),
+    attribute_pattern(
+        rf"(?P<s>{NAME}) (?:has )?{NOW}(?P<c>upped|raised|lowered|cut|changed) (?:the|their) {_ATTRIBUTE} to {FREE}",
+        _possessed,
+        "upped raised lowered cut changed",
     ),
     attribute_pattern(rf"(?:The |Our )?{_ATTRIBUTE} (?:of|for) {THING} {_IS}{FREE}", _possessed, _IS_HINTS),
     attribute_pattern(rf"{THING}'s? {_ATTRIBUTE} {_IS}{FREE}", _possessed, _IS_HINTS),

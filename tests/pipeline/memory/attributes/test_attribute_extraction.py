@@ -29,6 +29,7 @@ def _updates(new: str, old: str) -> bool:
         ("The status of Apollo is open", "Apollo's status is now closed"),
         ("The deadline of Apollo is May 3", "The deadline for Apollo has been moved from May 3 to May 9"),
         ("The basic plan costs 5 EUR", "The price of the basic plan rose to 7 EUR"),
+        ("User's savings goal is 10k", "User upped their savings goal to 15k"),
         ("The manager of Ann is Bob Smith", "Ann's manager is now Eve Stone"),
         ("The API version is v2", "The API version is v3"),
         ("User is working days on the ward", "User is now on nights from the week of 16 November 2026"),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from bench.datasets.relations import Pair, pairs
 from pipeline.memory.attributes.attribute import is_equivalent
-from pipeline.memory.attributes.attribute_extraction import extract_attributes
+from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.formation.extends_relations import find_extends_relation
 from pipeline.memory.versioning.fact_comparison import find_contradiction
 from pipeline.ports import NearestMemories, NearestMemory
@@ -156,7 +156,7 @@ def test_extends_relations_are_mostly_right_and_mostly_found(half: str) -> None:
 
 def _is_more(pair: Pair, near: NearestMemories) -> bool:
     """Return whether extraction would extend the older fact; updates and repetitions are excluded."""
-    ours, theirs = extract_attributes(pair.new), extract_attributes(pair.old)
+    ours, theirs = comparable_attributes(pair.new), comparable_attributes(pair.old)
     if find_contradiction(ours, theirs) or any(
         is_equivalent(new_attribute, old_attribute) for new_attribute in ours for old_attribute in theirs
     ):
