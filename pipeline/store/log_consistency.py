@@ -6,13 +6,12 @@ from datetime import datetime
 from itertools import chain, count
 from typing import Any, Protocol
 
-import lancedb
 import pyarrow as pa
 from lancedb import AsyncConnection, AsyncTable
 
 from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.lancedb.store_properties import StoreMismatchError
-from pipeline.store.lancedb.table_access import open_if_exists
+from pipeline.store.lancedb.table_access import connect, open_if_exists
 from pipeline.store.store import Store
 from schemas.topics import DOCUMENTS_SUBMITTED, SETTINGS_CHANGED
 
@@ -117,7 +116,7 @@ async def read_stored_rows(uri: str, storage: Mapping[str, str] | None, lowest: 
 
     Opens nothing for writing, so that it may be called beside a running service.
     """
-    connection = await lancedb.connect_async(uri, storage_options=None if storage is None else dict(storage))
+    connection = await connect(uri, storage)
     for kind, entity_key in _ENTITY_KEY_COLUMNS.items():
         async for table in _open_shards(connection, kind):
             columns = [entity_key, "incarnation", "seq"]

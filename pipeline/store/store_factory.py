@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import lancedb
-from lancedb import AsyncConnection
 
 from pipeline.ports import Locks, Tombstones
 from pipeline.store.lancedb.sharded_table import ShardedTable
@@ -16,6 +15,7 @@ from pipeline.store.lancedb.store_properties import (
     create_or_verify_properties,
     verify_properties,
 )
+from pipeline.store.lancedb.table_access import connect
 from pipeline.store.lancedb.table_directory import ensure_local_folder
 from pipeline.store.multi_process.folder_locks import FolderLocks
 from pipeline.store.multi_process.shard_committer import SharingOptions
@@ -64,7 +64,11 @@ async def open_store(
     folder = await asyncio.to_thread(ensure_local_folder, uri)
     if folder is None and locks is not None:
         await _probe_leases(uri, storage)
-    connection = await _connect(uri, folder, storage, read_newest=shared)
+    session = lancedb.Session(
+        index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
+    )
+    newest = timedelta(0) if shared else None
+    connection = await connect(uri, storage, session=session, read_consistency_interval=newest)
     expected = StoreProperties(dimensions, shards, embedder, shared=bulk_load or shared)
     if locks is not None and not bulk_load:
         sharing = SharingOptions(locks, _OBJECT_STORE_POLL_SECONDS if folder is None else _FOLDER_POLL_SECONDS)
@@ -96,19 +100,11 @@ async def verify_store(
     storage: Mapping[str, str] | None = None,
 ) -> bool:
     """Return whether a store exists at this URI; StoreMismatchError if its properties differ."""
-    connection = await _connect_to_existing(uri, storage)
-    expected = StoreProperties(dimensions, shards, embedder, shared)
-    return connection is not None and await verify_properties(connection, expected) is not None
-
-
-async def _connect_to_existing(uri: str, storage: Mapping[str, str] | None) -> AsyncConnection | None:
-    """A connection that creates no folder."""
     folder = None if "://" in uri else Path(uri)
     if folder is not None and not folder.exists():
-        return None
-    return await lancedb.connect_async(
-        uri if folder is None else str(folder.resolve()), storage_options=None if storage is None else dict(storage)
-    )
+        return False
+    expected = StoreProperties(dimensions, shards, embedder, shared)
+    return await verify_properties(await connect(uri, storage), expected) is not None
 
 
 def open_locks(uri: str, storage: Mapping[str, str] | None = None) -> Locks:
@@ -127,21 +123,6 @@ async def _probe_leases(uri: str, storage: Mapping[str, str] | None) -> None:
     from pipeline.store.blobs.object_store_client import probe_object_store  # noqa: PLC0415 - see open_locks
 
     await probe_object_store(uri, storage)
-
-
-async def _connect(
-    uri: str, folder: Path | None, storage: Mapping[str, str] | None, *, read_newest: bool
-) -> AsyncConnection:
-    session = lancedb.Session(
-        index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
-    )
-    # LanceDB would take a relative path for the name of a hosted database.
-    return await lancedb.connect_async(
-        uri if folder is None else str(folder),
-        session=session,
-        storage_options=None if storage is None else dict(storage),
-        read_consistency_interval=timedelta(0) if read_newest else None,
-    )
 
 
 async def _open_shared(factory: SharedTableFactory, properties: StoreProperties, catalog: SettingsCatalog) -> Store:

@@ -1,13 +1,22 @@
 """Open LanceDB tables by name, and read what compaction needs to know of them."""
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Collection, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from lancedb import AsyncConnection, AsyncTable
+from lancedb import AsyncConnection, AsyncTable, connect_async
 
 ROW_ID_COLUMN = "_rowid"
 """LanceDB's row address: valid until the row is changed or merged into another fragment."""
+
+
+def connect(uri: str, storage: Mapping[str, str] | None = None, **options: Any) -> Awaitable[AsyncConnection]:
+    """Connect to the tables in a folder, or at an object store's URI with its options; creates nothing."""
+    # LanceDB would take a relative path for the name of a hosted database.
+    place = uri if "://" in uri else str(Path(uri).resolve())
+    return connect_async(place, storage_options=None if storage is None else dict(storage), **options)
 
 
 async def open_if_exists(connection: AsyncConnection, name: str) -> AsyncTable | None:

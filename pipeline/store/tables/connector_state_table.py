@@ -13,12 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-import lancedb
 import pyarrow as pa
 from lancedb import AsyncConnection
 
 from pipeline.store.lancedb.row_codec import Column, RowCodec, in_condition, sql_literal
-from pipeline.store.lancedb.table_access import open_if_exists
+from pipeline.store.lancedb.table_access import connect, open_if_exists
 from pipeline.store.lancedb.table_directory import TableDirectory, ensure_local_folder
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
 from pipeline.store.tables.table_columns import keyed_codec, plain_columns
@@ -123,10 +122,7 @@ class ConnectorStateStore:
     async def open(cls, uri: str, storage: Mapping[str, str] | None = None) -> "ConnectorStateStore":
         """Open or create in a folder, or at an object store's URI with its options."""
         folder = await asyncio.to_thread(ensure_local_folder, uri, 0o700)
-        connection = await lancedb.connect_async(
-            uri if folder is None else str(folder), storage_options=None if storage is None else dict(storage)
-        )
-        return cls(connection, folder)
+        return cls(await connect(uri, storage), folder)
 
     @asynccontextmanager
     async def open_state(self, connector: str) -> AsyncIterator[ConnectorStateTable]:
