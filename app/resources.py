@@ -27,7 +27,7 @@ from pipeline.runtime.read_barrier import LOG_ANSWER_SECONDS
 from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.settings import Settings
 from pipeline.store import SettingsCatalog, StoreMismatchError, open_locks
-from pipeline.store.blobs.blobs_factory import open_blobs
+from pipeline.store.blobs.blob_store import open_blobs
 from pipeline.store.folder_files import FolderFiles, open_files
 from pipeline.store.generations.generation_registry import Generation, GenerationRegistry, IndexConfig, open_generations
 from pipeline.store.log_consistency import find_unknown_settings

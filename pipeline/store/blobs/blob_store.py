@@ -5,7 +5,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -239,6 +239,21 @@ class FolderBlobs(ContentAddressedBlobs):
         for path in stray:
             path.unlink(missing_ok=True)
         return len(stray)
+
+
+async def open_blobs(
+    uri: str, storage: Mapping[str, str] | None = None, keys: ContentKeys | None = None
+) -> ContentAddressedBlobs:
+    """Open blobs in a folder, or at an object store (s3://, gs://, az://) with its options; `keys` seal them."""
+    if "://" in uri:
+        # A process with its blobs in a folder does not load an object store's client.
+        from pipeline.store.blobs.object_store_blobs import ObjectStoreBlobs  # noqa: PLC0415 - see above
+        from pipeline.store.blobs.object_store_client import open_object_store  # noqa: PLC0415 - see above
+
+        return ObjectStoreBlobs(open_object_store(uri, storage), uri, keys)
+    blobs = FolderBlobs(Path(uri), keys)
+    await blobs.delete_stray_files()
+    return blobs
 
 
 def digest_of_path(path: str) -> str | None:

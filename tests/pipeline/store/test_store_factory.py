@@ -118,7 +118,7 @@ async def test_a_store_in_a_folder_loads_no_client_of_object_stores(tmp_path: Pa
     code = (
         "import asyncio, sys\n"
         "from pipeline.store import open_locks\n"
-        "from pipeline.store.blobs.blobs_factory import open_blobs\n"
+        "from pipeline.store.blobs.blob_store import open_blobs\n"
         "from tests.support.store_rows import open_test_store\n"
         f"asyncio.run(open_test_store({str(tmp_path / 'tables')!r}))\n"
         f"asyncio.run(open_blobs({str(tmp_path / 'blobs')!r}))\n"

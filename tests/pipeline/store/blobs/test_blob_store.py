@@ -18,8 +18,7 @@ from pipeline.bus.sealing.sealer import Sealer
 from pipeline.errors import OutageError, RejectedError
 from pipeline.store.blobs import blob_store
 from pipeline.store.blobs.blob_sealing import PART_BYTES, key_name
-from pipeline.store.blobs.blob_store import ContentAddressedBlobs, FolderBlobs, blob_path
-from pipeline.store.blobs.blobs_factory import open_blobs
+from pipeline.store.blobs.blob_store import ContentAddressedBlobs, FolderBlobs, blob_path, open_blobs
 from pipeline.store.blobs.object_store_blobs import ObjectStoreBlobs
 from pipeline.store.blobs.object_store_client import SHORT_TIMEOUT, open_object_store
 from pipeline.store.folder_files import open_files
