@@ -6,8 +6,8 @@ of a document that were published at once would be applied in any order, and the
 
 import asyncio
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from api.commands.namespace_settings import get_or_create_namespace
@@ -20,7 +20,7 @@ from pipeline.projection import apply_submission
 from pipeline.rows import DocumentRow, DocumentStatus, NamespaceRow
 from pipeline.store.blobs.blob_store import is_content_of
 from schemas.base import Metadata
-from schemas.events import Content, DocumentSubmitted, Dreaming, TaskType, Upload
+from schemas.events import DocumentSubmitted, Dreaming, TaskType, Upload
 from schemas.http.field_types import metadata_chars
 from schemas.http.v5.document_bodies import validate_content
 from schemas.ids import content_id, document_key
@@ -28,6 +28,7 @@ from schemas.limits import MAX_METADATA_CHARS
 from schemas.topics import DOCUMENTS_SUBMITTED
 
 SubmissionOperation = Literal["add", "patch", "replace"]
+_CONTENT_REFUSED, _METADATA_REFUSED = "The content can't be accepted", "The metadata can't be accepted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class DocumentDraft:
     date: str | None = None
     task_type: TaskType | None = None
     dreaming: Dreaming | None = None
+    store_upload: Callable[[], Awaitable[object]] | None = field(default=None, compare=False, repr=False)
+    """Stores the file of `upload`, once it is to be submitted."""
 
     def is_empty(self) -> bool:
         """Return whether no field but the id is given."""
@@ -58,25 +61,20 @@ class DocumentDraft:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionOutcome:
-    """Public id of a document, its row key, and its status; `error`: why it was rejected."""
+    """Public id of a document, its row key, and its status; `error` and `details`: why it was rejected."""
 
     id: str
     key: str
     status: DocumentStatus
     error: str | None = None
-
-
-def require_valid_content(content: str) -> None:
-    """Raise BadRequestError for content that can't be accepted."""
-    if problem := validate_content(content):
-        raise BadRequestError("The content can't be accepted", problem)
+    details: str | None = None
 
 
 async def add_document(access: NamespaceAccess, draft: DocumentDraft) -> SubmissionOutcome:
     """Add one document as `add_documents`; BadRequestError if it is rejected."""
     (outcome,) = await add_documents(access, [draft])
     if outcome.error is not None:
-        raise BadRequestError("The metadata can't be accepted", outcome.error)
+        raise BadRequestError(outcome.error, outcome.details)
     return outcome
 
 
@@ -86,6 +84,20 @@ async def add_documents(access: NamespaceAccess, drafts: Sequence[DocumentDraft]
     A rejected document has an `error` in its outcome; the others are still accepted. QuotaExceededError is raised
     before anything is stored.
     """
+    problems = [_content_error(draft) for draft in drafts]
+    valid = [draft for draft, problem in zip(drafts, problems, strict=True) if problem is None]
+    added = iter(await _add_valid(access, valid) if valid else ())
+    return [
+        next(added) if problem is None else SubmissionOutcome(draft.id or "", "", "unknown", _CONTENT_REFUSED, problem)
+        for draft, problem in zip(drafts, problems, strict=True)
+    ]
+
+
+def _content_error(draft: DocumentDraft) -> str | None:
+    return None if draft.content is None else validate_content(draft.content)
+
+
+async def _add_valid(access: NamespaceAccess, drafts: Sequence[DocumentDraft]) -> list[SubmissionOutcome]:
     state, namespace_name = access.state, access.namespace
     ids = [draft.id or _content_derived_id(namespace_name, draft) for draft in drafts]
     rows = await state.find_documents(namespace_name, set(ids))
@@ -125,24 +137,6 @@ async def add_documents(access: NamespaceAccess, drafts: Sequence[DocumentDraft]
         _outcome(rows[public], problem, is_new=is_new)
         for public, problem, is_new in zip(ids, problems, has_new_content, strict=True)
     ]
-
-
-async def require_quota_for(access: NamespaceAccess, draft: DocumentDraft) -> None:
-    """Raise QuotaExceededError for a draft that will be added, if its document lacks the content."""
-    public = draft.id or _content_derived_id(access.namespace, draft)
-    rows = await access.state.find_documents(access.namespace, [public])
-    if _new_content(rows, [(public, draft)]):
-        access.require_document_quota(1, draft.size)
-
-
-async def require_quota_to_change(
-    access: NamespaceAccess, document_id: str, operation: SubmissionOperation, draft: DocumentDraft
-) -> None:
-    """Raise QuotaExceededError for a change that brings content, unless the document has had it; NotFoundError."""
-    row = await access.state.require_document(access.namespace, document_id)
-    key = submission_key(row.incarnation, 0, (operation, draft))
-    if not is_known(row, key, access.state.clock.now()):
-        _require_quota(access, _patch_changes(row, draft) if operation == "patch" else draft)
 
 
 def _require_quota(access: NamespaceAccess, draft: DocumentDraft) -> None:
@@ -223,19 +217,20 @@ async def _change_document(
     access: NamespaceAccess, document_id: str, operation: SubmissionOperation, draft: DocumentDraft
 ) -> SubmissionOutcome:
     state = access.state
+    if (problem := _content_error(draft)) is not None:
+        raise BadRequestError(_CONTENT_REFUSED, problem)
     row = await state.require_document(access.namespace, document_id)
     key = submission_key(row.incarnation, 0, (operation, draft))
     if is_known(row, key, state.clock.now()):
         return SubmissionOutcome(row.id, row.key, row.status)
     if operation == "patch":
         if problem := _metadata_error(row, draft):
-            raise BadRequestError("The metadata can't be accepted", problem)
+            raise BadRequestError(_METADATA_REFUSED, problem)
         draft = _patch_changes(row, draft)
         if draft.is_empty():
             return SubmissionOutcome(row.id, row.key, row.status)
     _require_quota(access, draft)
-    packed = None if draft.content is None else await state.blobs.store_text(draft.content)
-    event = _submission_event(state, operation, row, draft, packed)
+    event = await _submission_event(state, operation, row, draft)
     after = await submit(state, [_with_key(event, key)])
     if not after:
         raise NotFoundError("Document not found", f"{row.id[:100]!r} was deleted at the same time.")
@@ -247,7 +242,8 @@ async def _change_document(
 
 def _outcome(row: DocumentRow, error: str | None = None, *, is_new: bool) -> SubmissionOutcome:
     """Build the outcome of a write; new content was queued however far stages came since."""
-    return SubmissionOutcome(row.id, row.key, "queued" if is_new else row.status, error)
+    refusal = () if error is None else (_METADATA_REFUSED, error)
+    return SubmissionOutcome(row.id, row.key, "queued" if is_new else row.status, *refusal)
 
 
 def _has_content(event: DocumentSubmitted) -> bool:
@@ -260,10 +256,9 @@ async def _add_event(
     if row is None or not _same_content(row, draft):
         incarnation = namespace.incarnations[0]
         document = row or _NewDocument(incarnation, document_key(incarnation, document_id), document_id)
-        packed = None if draft.content is None else await state.blobs.store_text(draft.content)
-        return _submission_event(state, "add", document, draft, packed)
+        return await _submission_event(state, "add", document, draft)
     changes = _changed_fields(row, draft)
-    return None if changes.is_empty() else _submission_event(state, "add", row, changes, None)
+    return None if changes.is_empty() else await _submission_event(state, "add", row, changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,13 +268,13 @@ class _NewDocument:
     id: str
 
 
-def _submission_event(
-    state: AppState,
-    operation: SubmissionOperation,
-    document: DocumentRow | _NewDocument,
-    draft: DocumentDraft,
-    content: Content | None,
+async def _submission_event(
+    state: AppState, operation: SubmissionOperation, document: DocumentRow | _NewDocument, draft: DocumentDraft
 ) -> DocumentSubmitted:
+    """Build the event of a draft, whose text and file are stored before."""
+    content = None if draft.content is None else await state.blobs.store_text(draft.content)
+    if draft.store_upload is not None:
+        await draft.store_upload()
     return DocumentSubmitted.model_construct(
         operation=operation,
         incarnation=document.incarnation,
@@ -339,7 +334,8 @@ def _patch_changes(row: DocumentRow, draft: DocumentDraft) -> DocumentDraft:
     """Return the changes of a PATCH; its content replaces the text and is compared with the whole text."""
     is_unchanged = row.status == "done" and row.text_seq == row.content_seq and row.text == draft.content
     content = None if is_unchanged and draft.task_type in {None, row.task_type} else draft.content
-    return replace(_changed_fields(row, draft), content=content, upload=draft.upload)
+    changes = _changed_fields(row, draft)
+    return replace(changes, content=content, upload=draft.upload, store_upload=draft.store_upload)
 
 
 def _metadata_error(row: DocumentRow, draft: DocumentDraft) -> str | None:

@@ -73,23 +73,12 @@ async def add_batch(caller: WriteKey, body: bodies.AddDocumentsBody) -> bodies.A
 @router.post("/v3/documents/file")
 async def upload_file(request: Request, caller: WriteKey) -> bodies.Accepted:
     """Add a file."""
-    form = await multipart_upload.read_form(request)
-    try:
+    async with multipart_upload.read_form(request) as form:
         fields = multipart_upload.validate_fields(bodies.FileFields, _file_fields(form))
         access = open_for_change(caller, fields.tags)
-
-        def named(draft: DocumentDraft) -> DocumentDraft:
-            return replace(draft, id=fields.custom_id, metadata=_with_filepath(draft.metadata, fields.filepath))
-
-        async def require_quota(draft: DocumentDraft) -> None:
-            await document_submission.require_quota_for(access, named(draft))
-
-        draft = await multipart_upload.to_document_draft(
-            _as_v5_form(form), caller.state, file_required=True, before_storing=require_quota
-        )
-    finally:
-        await form.close()
-    return await _submit(access, named(draft))
+        draft = await multipart_upload.to_document_draft(_as_v5_form(form), caller.state, file_required=True)
+        metadata = _with_filepath(draft.metadata, fields.filepath)
+        return await _add(access, replace(draft, id=fields.custom_id, metadata=metadata))
 
 
 @router.post("/v3/documents/list", response_model_exclude_unset=True)
@@ -183,8 +172,6 @@ async def update(caller: WriteKey, id: DocumentPath, body: bodies.UpdateDocument
         )
     if body.custom_id not in {None, found.row.id}:
         raise NotImplementedHereError("A document keeps its custom id here", "Add it again under the new id.")
-    if body.content is not None:
-        document_submission.require_valid_content(body.content)
     draft = replace(_to_draft(body, body.content), id=None)
     outcome = await document_submission.patch_document(found.access, found.row.id, draft)
     return bodies.Accepted(id=encode_document_id(found.row.key), status=outcome.status)
@@ -228,21 +215,16 @@ async def _add_together(access: NamespaceAccess, drafts: Mapping[int, DocumentDr
         results[position] = (
             bodies.AddResult(id=encode_document_id(outcome.key), status=outcome.status)
             if outcome.error is None
-            else _refused("The metadata can't be accepted", outcome.error)
+            else _refused(outcome.error, outcome.details)
         )
     return results
 
 
-def _refused(error: str, details: str) -> bodies.AddResult:
+def _refused(error: str, details: str | None) -> bodies.AddResult:
     return bodies.AddResult(id="", status="error", error=error, details=details)
 
 
 async def _add(access: NamespaceAccess, draft: DocumentDraft) -> bodies.Accepted:
-    document_submission.require_valid_content(draft.content or "")
-    return await _submit(access, draft)
-
-
-async def _submit(access: NamespaceAccess, draft: DocumentDraft) -> bodies.Accepted:
     outcome = await document_submission.add_document(access, draft)
     return bodies.Accepted(id=encode_document_id(outcome.key), status=outcome.status)
 

@@ -34,7 +34,6 @@ def _accepted_response(outcome: document_submission.SubmissionOutcome) -> bodies
 @router.post("", tags=["Ingest"], responses=_INGEST_ERRORS)
 async def add(access: WriteAccess, body: bodies.DocumentBody) -> bodies.DocumentAccepted:
     """Add a document, or append to an existing document with the same id."""
-    document_submission.require_valid_content(body.content)
     return _accepted_response(await document_submission.add_document(access, DocumentDraft(**dict(body))))
 
 
@@ -43,38 +42,24 @@ async def add(access: WriteAccess, body: bodies.DocumentBody) -> bodies.Document
 )
 async def add_batch(access: WriteAccess, body: bodies.BatchBody) -> bodies.BatchResponse:
     """Add up to 600 documents with one write; a rejected document does not affect the others."""
-    problems = [bodies.validate_content(item.content) for item in body.documents]
-    valid = [item for item, problem in zip(body.documents, problems, strict=True) if problem is None]
-    drafts = [DocumentDraft(**dict(item), task_type=body.task_type, dreaming=body.dreaming) for item in valid]
-    outcomes = await document_submission.add_documents(access, drafts) if drafts else []
+    drafts = [DocumentDraft(**dict(item), task_type=body.task_type, dreaming=body.dreaming) for item in body.documents]
+    outcomes = await document_submission.add_documents(access, drafts)
     results = [
         bodies.BatchResult(id=outcome.id, status=outcome.status) for outcome in outcomes if outcome.error is None
     ]
     failed = [
-        _rejected_item(item.id or "", "content", problem)
-        for item, problem in zip(body.documents, problems, strict=True)
-        if problem is not None
-    ]
-    failed += [
-        _rejected_item(outcome.id, "metadata", outcome.error) for outcome in outcomes if outcome.error is not None
+        bodies.BatchResult(id=outcome.id, status="error", error=outcome.error, details=outcome.details)
+        for outcome in sorted(outcomes, key=lambda outcome: outcome.error or "")
+        if outcome.error is not None
     ]
     return bodies.BatchResponse(results=results + failed, count=len(results), failed=len(failed))
-
-
-def _rejected_item(document_id: str, field: str, problem: str) -> bodies.BatchResult:
-    return bodies.BatchResult(id=document_id, status="error", error=f"The {field} can't be accepted", details=problem)
 
 
 @router.post("/file", tags=["Ingest"], responses=_INGEST_ERRORS, openapi_extra=_multipart_openapi(file_required=True))
 async def upload_file(request: Request, access: WriteAccess) -> bodies.DocumentAccepted:
     """Add a file; its id is derived from its content."""
-    draft = await multipart_upload.read_document_draft(
-        request,
-        access.state,
-        file_required=True,
-        before_storing=partial(document_submission.require_quota_for, access),
-    )
-    return _accepted_response(await document_submission.add_document(access, draft))
+    async with multipart_upload.document_draft(request, access.state, file_required=True) as draft:
+        return _accepted_response(await document_submission.add_document(access, draft))
 
 
 @router.post(
@@ -83,25 +68,15 @@ async def upload_file(request: Request, access: WriteAccess) -> bodies.DocumentA
 async def replace_with_file(request: Request, access: WriteAccess, id: DocumentPath) -> bodies.DocumentAccepted:
     """Replace a document, its metadata and all other fields."""
     await access.state.require_document(access.namespace, id)
-    draft = await multipart_upload.read_document_draft(
-        request,
-        access.state,
-        file_required=True,
-        before_storing=partial(document_submission.require_quota_to_change, access, id, "replace"),
-    )
-    return _accepted_response(await document_submission.replace_document(access, id, draft))
+    async with multipart_upload.document_draft(request, access.state, file_required=True) as draft:
+        return _accepted_response(await document_submission.replace_document(access, id, draft))
 
 
 async def update_file(request: Request, access: WriteAccess, id: DocumentPath) -> bodies.DocumentAccepted:
     """Change the given fields; metadata merges key by key."""
     await access.state.require_document(access.namespace, id)
-    draft = await multipart_upload.read_document_draft(
-        request,
-        access.state,
-        file_required=False,
-        before_storing=partial(document_submission.require_quota_to_change, access, id, "patch"),
-    )
-    return _accepted_response(await document_submission.patch_document(access, id, draft))
+    async with multipart_upload.document_draft(request, access.state, file_required=False) as draft:
+        return _accepted_response(await document_submission.patch_document(access, id, draft))
 
 
 router.add_api_route(
@@ -149,8 +124,6 @@ def _place(document: str, memory: MemoryRow) -> tuple[int, str]:
 @router.patch("/{id:path}", tags=["Ingest"], responses=_CHANGE_ERRORS)
 async def update(access: WriteAccess, id: DocumentPath, body: bodies.DocumentPatch) -> bodies.DocumentAccepted:
     """Replace the content if given; metadata merges key by key."""
-    if body.content is not None:
-        document_submission.require_valid_content(body.content)
     draft = DocumentDraft(**body.model_dump(exclude_unset=True))
     return _accepted_response(await document_submission.patch_document(access, id, draft))
 

@@ -1,12 +1,14 @@
 """Multipart forms with a file: read within bounds, validated like JSON bodies, and the file stored as a blob."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from hashlib import sha256
+from hashlib import file_digest
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
@@ -29,12 +31,6 @@ from schemas.strict_json import parse_json
 FieldsT = TypeVar("FieldsT", bound=BaseModel)
 _EXTENDED_FILENAME = re.compile(r";\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)", re.IGNORECASE)
 """A name by RFC 5987, which RFC 7578 forbids beside the plain one and .NET sends."""
-CheckDraft = Callable[[DocumentDraft], Awaitable[None]]
-"""Raises what keeps a draft from being accepted, before its file is stored."""
-
-
-async def _accept_any(_: DocumentDraft) -> None:
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,34 +39,30 @@ class ParsedForm:
     file: UploadFile | None
 
 
-async def read_document_draft(
-    request: Request, state: AppState, *, file_required: bool, before_storing: CheckDraft = _accept_any
-) -> DocumentDraft:
-    """Read a form into a draft; the file is stored before this returns."""
-    raw = await read_form(request)
-    try:
-        return await to_document_draft(raw, state, file_required=file_required, before_storing=before_storing)
-    finally:
-        await raw.close()
+@asynccontextmanager
+async def document_draft(request: Request, state: AppState, *, file_required: bool) -> AsyncIterator[DocumentDraft]:
+    """Read a form into a draft, which is to be submitted before the form is closed."""
+    async with read_form(request) as raw:
+        yield await to_document_draft(raw, state, file_required=file_required)
 
 
-async def to_document_draft(
-    raw: FormData, state: AppState, *, file_required: bool, before_storing: CheckDraft = _accept_any
-) -> DocumentDraft:
-    """Validate a form and store its file, unless `before_storing` raises; the caller closes the form."""
+async def to_document_draft(raw: FormData, state: AppState, *, file_required: bool) -> DocumentDraft:
+    """Validate a form; its file is stored when the draft is submitted."""
     form = _validate_form(raw, file_required=file_required)
     draft = _draft_of_fields(form.fields)
-    if form.file is None:
+    if (file := form.file) is None:
         return draft
-    _require_size(form.file)
-    async with state.policies.upload_slots:
-        data = await form.file.read()
-        media_type = form.fields.mime_type or form.file.content_type or "application/octet-stream"
-        blob = BlobRef(sha256=sha256(data).hexdigest(), size=len(data), media_type=media_type)
-        draft = replace(draft, upload=_upload_of(form.file, form.fields, blob))
-        await before_storing(draft)
-        await state.blobs.put(data, media_type)
-    return draft
+    size = _require_size(file)
+    digest = await run_in_threadpool(file_digest, file.file, "sha256")  # type: ignore[arg-type]  # it has readinto
+    media_type = form.fields.mime_type or file.content_type or "application/octet-stream"
+    blob = BlobRef(sha256=digest.hexdigest(), size=size, media_type=media_type)
+
+    async def store() -> None:
+        async with state.policies.upload_slots:
+            await file.seek(0)
+            await state.blobs.put(await file.read(), media_type)
+
+    return replace(draft, upload=_upload_of(file, form.fields, blob), store_upload=store)
 
 
 def _draft_of_fields(fields: FileFormFields) -> DocumentDraft:
@@ -84,8 +76,17 @@ def _draft_of_fields(fields: FileFormFields) -> DocumentDraft:
     )
 
 
-async def read_form(request: Request) -> FormData:
-    """Read a form within bounds; BadRequestError if it is none. The caller closes it."""
+@asynccontextmanager
+async def read_form(request: Request) -> AsyncIterator[FormData]:
+    """Read a form within bounds, and close it in the end; BadRequestError if it is none."""
+    form = await _read_form(request)
+    try:
+        yield form
+    finally:
+        await form.close()
+
+
+async def _read_form(request: Request) -> FormData:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "multipart/form-data":
         raise BadRequestError("The body must be a form", "Send multipart/form-data with a part named `file`.")
@@ -143,7 +144,7 @@ def _form_validation_error(problems: Iterable[tuple[str, tuple[Any, ...], str]])
     )
 
 
-def _require_size(file: UploadFile) -> None:
+def _require_size(file: UploadFile) -> int:
     size = file.size or 0
     if size > MAX_FILE_BYTES:
         raise PayloadTooLargeError(
@@ -151,6 +152,7 @@ def _require_size(file: UploadFile) -> None:
         )
     if size == 0:
         raise BadRequestError("The file is empty", "Send a file with content.")
+    return size
 
 
 def _upload_of(file: UploadFile, fields: FileFormFields, blob: BlobRef) -> Upload:
