@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 
 MetadataValue = str | bool | int | float | list[str]
 Metadata = dict[str, MetadataValue]
+JsonObject = dict[str, Any]
 _COARSE = re.compile("[0-9]{4}(-[0-9]{2})?")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 

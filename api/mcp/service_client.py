@@ -8,8 +8,7 @@ from typing import Any
 import httpx2
 
 from pipeline.runtime import correlation
-
-JsonObject = dict[str, Any]
+from schemas.base import JsonObject
 
 
 class ToolCallError(Exception):

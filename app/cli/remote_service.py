@@ -11,14 +11,13 @@ from typing import Annotated, Any
 import httpx2
 import typer
 
-from api.mcp.service_client import JsonObject, error_message
+from api.mcp.service_client import error_message
 from app.cli.cli_settings import load_settings
 from app.cli.conventions import ExitCode, error_exit, exit_code_for_status
 from app.cli.importing.patient_requests import send_patiently
 from app.data_directories import data_dirs_of_services, read_address, read_admin_key
 from pipeline.settings import Settings
-
-__all__ = ["JsonObject", "Key", "RemoteService", "Url"]
+from schemas.base import JsonObject
 
 PAGE_SIZE = 100
 CONNECT_TIMEOUT_SECONDS = 5.0

@@ -10,7 +10,8 @@ import typer
 from rich.table import Table
 
 from app.cli.conventions import JsonOption, emit, examples_epilog
-from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+from app.cli.remote_service import Key, RemoteService, Url
+from schemas.base import JsonObject
 
 
 @dataclass(frozen=True)

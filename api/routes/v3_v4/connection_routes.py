@@ -10,8 +10,8 @@ from api.errors.http_errors import BadRequestError, NotFoundError, NotImplemente
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4.container_tags import open_container, open_for_change
 from api.routes.v5 import connector_routes
-from schemas.base import without_none
-from schemas.http.v3_v4.connection_bodies import Connection, ConnectionCreated, ConnectionDeleted, CreateConnectionBody
+from schemas.base import JsonObject, without_none
+from schemas.http.v3_v4.connection_bodies import CreateConnectionBody
 from schemas.http.v3_v4.lenient_body import TaggedBody
 from schemas.http.v5.connector_bodies import ConnectorBody, ConnectorResponse, Provider
 from schemas.limits import MAX_PAGE_SIZE
@@ -25,14 +25,14 @@ _BODY_ADAPTER: TypeAdapter[ConnectorBody] = TypeAdapter(ConnectorBody)
 ConnectionPath = Annotated[str, Path(min_length=1, max_length=200)]
 
 
-@router.post("/list", response_model_exclude_unset=True)
-async def list_connections(caller: SeeConnectorsKey, body: TaggedBody | None = None) -> list[Connection]:
+@router.post("/list")
+async def list_connections(caller: SeeConnectorsKey, body: TaggedBody | None = None) -> list[JsonObject]:
     """List the active connections of the named containers, or of all that the key may read."""
     return [_connection(connector) for connector in await _connectors(caller, _tags(body), None)]
 
 
-@router.post("/{provider}/connection", response_model_exclude_unset=True)
-async def get_by_provider(caller: SeeConnectorsKey, provider: Provider, body: TaggedBody | None = None) -> Connection:
+@router.post("/{provider}/connection")
+async def get_by_provider(caller: SeeConnectorsKey, provider: Provider, body: TaggedBody | None = None) -> JsonObject:
     """Return the connection of a provider in a container."""
     return _connection(await _only_connector(caller, provider, _tags(body)))
 
@@ -75,8 +75,8 @@ async def configure(caller: ConnectKey, id: ConnectionPath) -> None:
     )
 
 
-@router.post("/{provider}", response_model_exclude_unset=True)
-async def create(caller: ConnectKey, provider: Provider, body: CreateConnectionBody) -> ConnectionCreated:
+@router.post("/{provider}")
+async def create(caller: ConnectKey, provider: Provider, body: CreateConnectionBody) -> JsonObject:
     """Create a connection; a user authorizes it by the link, where the provider needs that."""
     access = open_for_change(caller, body.tags)
     fields = without_none(provider=provider, config=body.metadata, documentLimit=body.document_limit)
@@ -90,14 +90,12 @@ async def create(caller: ConnectKey, provider: Provider, body: CreateConnectionB
         raise BadRequestError(f"{provider} can't be connected so", f"{place or 'body'}: {first['msg']}") from error
     created = await connector_routes.create(access, connector)
     link = created.authorization.url if created.authorization else ""
-    answer = ConnectionCreated(id=created.id, auth_link=link, expires_in=AUTHORIZATION_EXPIRY if link else "")
-    if body.redirect_url:
-        answer.redirects_to = body.redirect_url
-    return answer
+    answer = {"id": created.id, "authLink": link, "expiresIn": AUTHORIZATION_EXPIRY if link else ""}
+    return answer | without_none(redirectsTo=body.redirect_url or None)
 
 
-@router.get("/{id}", response_model_exclude_unset=True)
-async def get(caller: SeeConnectorsKey, id: ConnectionPath) -> Connection:
+@router.get("/{id}")
+async def get(caller: SeeConnectorsKey, id: ConnectionPath) -> JsonObject:
     """Return a connection."""
     return _connection(await _connector_by_id(caller, id))
 
@@ -108,7 +106,7 @@ async def delete(
     provider_or_id: ConnectionPath,
     body: TaggedBody | None = None,
     deleteDocuments: Annotated[bool, Query()] = True,  # noqa: N803 - the interface's name
-) -> ConnectionDeleted:
+) -> JsonObject:
     """Delete a connection by its id, or by its provider and containers."""
     if deleteDocuments:
         require_scopes(caller.principal, ["forget"])
@@ -119,7 +117,7 @@ async def delete(
     )
     caller.add_audit_fields(id=connector.id)
     await connector_routes.delete(open_container(caller, connector.namespace or ""), connector.id, deleteDocuments)
-    return ConnectionDeleted(id=connector.id, provider=connector.provider)
+    return {"id": connector.id, "provider": connector.provider}
 
 
 def _tags(body: TaggedBody | None) -> list[str]:
@@ -158,15 +156,13 @@ def _not_found(name: str) -> NotFoundError:
     return NotFoundError("Connection not found", f"There is no active connection {name[:100]!r}.")
 
 
-def _connection(connector: ConnectorResponse) -> Connection:
-    connection = Connection(
-        id=connector.id,
-        provider=connector.provider,
-        created_at=connector.system.created_at,
-        document_limit=connector.document_limit,
-        container_tags=[connector.namespace] if connector.namespace else [],
-        metadata=dict(connector.config or {}),
-    )
-    if connector.account:
-        connection.email = connector.account
-    return connection
+def _connection(connector: ConnectorResponse) -> JsonObject:
+    return {
+        "id": connector.id,
+        "provider": connector.provider,
+        "createdAt": connector.system.created_at,
+        "documentLimit": connector.document_limit,
+        "containerTags": [connector.namespace] if connector.namespace else [],
+        "metadata": connector.config or {},
+        **without_none(email=connector.account or None),
+    }

@@ -1,17 +1,18 @@
 """Container tags of v3: the settings, deletion and merging of namespaces."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Path
 
 from api.commands import namespace_settings
-from api.dependencies.authentication import AuthenticatedCaller, ForgetAccess, MoveKey, ReadAccess, ReadKey, WriteAccess
+from api.dependencies.authentication import ForgetAccess, MoveKey, ReadAccess, ReadKey, WriteAccess
 from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4.container_tags import open_container
 from pipeline.profile.bucket_classifier import effective_buckets
 from pipeline.rows import NamespaceRow
-from schemas.base import format_timestamp
+from schemas.base import JsonObject, format_timestamp
 from schemas.http.v3_v4 import container_tag_bodies as bodies
 
 router = APIRouter(route_class=LenientRoute, prefix="/v3/container-tags", include_in_schema=False)
@@ -21,7 +22,7 @@ _MERGE_SEPARATOR = "."
 
 
 @router.post("/merge", status_code=202)
-async def merge(caller: MoveKey, body: bodies.MergeBody) -> bodies.MergeQueued:
+async def merge(caller: MoveKey, body: bodies.MergeBody) -> JsonObject:
     """Move the content of containers into another one, in the background."""
     sources = [tag for tag in dict.fromkeys(body.container_tags) if tag != body.target_container_tag]
     if not sources:
@@ -34,17 +35,17 @@ async def merge(caller: MoveKey, body: bodies.MergeBody) -> bodies.MergeQueued:
     operations = [
         await namespace_settings.request_move(caller.state, tag, body.target_container_tag) for tag in sources
     ]
-    return bodies.MergeQueued(
-        success=True,
-        status="queued",
-        merge_id=_MERGE_SEPARATOR.join(operations),
-        target_tag=body.target_container_tag,
-        source_tags=sources,
-    )
+    return {
+        "success": True,
+        "status": "queued",
+        "mergeId": _MERGE_SEPARATOR.join(operations),
+        "targetTag": body.target_container_tag,
+        "sourceTags": sources,
+    }
 
 
 @router.get("/merge/{id}")
-async def get_merge(caller: ReadKey, id: Annotated[str, Path(max_length=10_000)]) -> bodies.MergeState:
+async def get_merge(caller: ReadKey, id: Annotated[str, Path(max_length=10_000)]) -> JsonObject:
     """Return the state of a merge."""
     rows = [await caller.state.operations.get(operation) for operation in id.split(_MERGE_SEPARATOR)]
     known = [row for row in rows if row is not None and caller.principal.may_read(row.source)]
@@ -52,19 +53,26 @@ async def get_merge(caller: ReadKey, id: Annotated[str, Path(max_length=10_000)]
         raise NotFoundError("Merge not found", f"There is no merge {id[:100]!r}.")
     states = {row.status for row in known}
     status = "failed" if "failed" in states else "queued" if "queued" in states else "done"
-    return bodies.MergeState(
-        id=id, status=status, target_tag=known[0].target, source_tags=[row.source for row in known]
-    )
+    return {"id": id, "status": status, "targetTag": known[0].target, "sourceTags": [row.source for row in known]}
 
 
 @router.get("/{namespace}")
-async def get(access: ReadAccess) -> bodies.ContainerTagResponse:
+async def get(access: ReadAccess) -> JsonObject:
     """Return a container's settings."""
-    return _container_tag(access, access.state.require_namespace(access.namespace))
+    row = access.state.require_namespace(access.namespace)
+    return {
+        "containerTag": row.name,
+        "name": None,
+        "entityContext": row.supporting_context,
+        "memoryFilesystemPaths": None,
+        "profileBuckets": listed_buckets(effective_buckets(row, access.state.catalog.organization())),
+        "createdAt": format_timestamp(row.created_at),
+        "updatedAt": format_timestamp(row.updated_at),
+    }
 
 
 @router.patch("/{namespace}")
-async def update(access: WriteAccess, body: bodies.UpdateContainerTagBody) -> bodies.ContainerTagResponse:
+async def update(access: WriteAccess, body: bodies.UpdateContainerTagBody) -> JsonObject:
     """Change a container's context or buckets; the buckets given replace those before."""
     if body.name is not None or body.memory_filesystem_paths is not None:
         raise NotImplementedHereError(
@@ -81,16 +89,16 @@ async def update(access: WriteAccess, body: bodies.UpdateContainerTagBody) -> bo
 
 
 @router.delete("/{namespace}")
-async def delete(access: ForgetAccess) -> bodies.ContainerTagDeleted:
+async def delete(access: ForgetAccess) -> JsonObject:
     """Delete a container with its documents and memories."""
     counts = await namespace_settings.delete_namespace(access.state, access.namespace)
     access.add_audit_fields(documents=counts.documents, memories=counts.memories)
-    return bodies.ContainerTagDeleted(
-        success=True,
-        container_tag=access.namespace,
-        deleted_documents_count=counts.documents,
-        deleted_memories_count=counts.memories,
-    )
+    return {
+        "success": True,
+        "containerTag": access.namespace,
+        "deletedDocumentsCount": counts.documents,
+        "deletedMemoriesCount": counts.memories,
+    }
 
 
 async def _replace_buckets(access: WriteAccess, row: NamespaceRow, buckets: list[bodies.BucketDefinition]) -> None:
@@ -103,16 +111,5 @@ async def _replace_buckets(access: WriteAccess, row: NamespaceRow, buckets: list
         await namespace_settings.delete_buckets(access.state, access.namespace, removed)
 
 
-def _container_tag(caller: AuthenticatedCaller | ReadAccess, row: NamespaceRow) -> bodies.ContainerTagResponse:
-    buckets = effective_buckets(row, caller.state.catalog.organization())
-    return bodies.ContainerTagResponse(
-        container_tag=row.name,
-        name=None,
-        entity_context=row.supporting_context,
-        memory_filesystem_paths=None,
-        profile_buckets=[
-            bodies.BucketResponse(key=key, description=description) for key, description in buckets.items()
-        ],
-        created_at=format_timestamp(row.created_at),
-        updated_at=format_timestamp(row.updated_at),
-    )
+def listed_buckets(buckets: Mapping[str, str]) -> list[JsonObject]:
+    return [{"key": key, "description": description} for key, description in buckets.items()]

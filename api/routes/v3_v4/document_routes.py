@@ -19,7 +19,7 @@ from api.routes.v3_v4.document_ids import encode_document_id, find_document
 from api.routes.v3_v4.metadata_filters import FILEPATH_FIELD, parse_filters
 from api.routes.v5 import multipart_upload
 from pipeline.rows import DocumentRow
-from schemas.base import Metadata
+from schemas.base import JsonObject, Metadata
 from schemas.http.field_types import REJECT_NUL
 from schemas.http.pagination import paginate
 from schemas.http.v3_v4 import document_bodies as bodies
@@ -46,16 +46,16 @@ _FORM_FIELDS = {
 
 
 @router.post("/v3/documents")
-async def add(caller: WriteKey, body: bodies.AddDocumentBody) -> bodies.Accepted:
+async def add(caller: WriteKey, body: bodies.AddDocumentBody) -> JsonObject:
     """Add a document, or append to the document with the same custom id."""
     access = open_for_change(caller, body.tags)
     return await _add(access, _to_draft(body, body.content))
 
 
-@router.post("/v3/documents/batch", response_model_exclude_unset=True)
-async def add_batch(caller: WriteKey, body: bodies.AddDocumentsBody) -> bodies.AddDocumentsResponse:
+@router.post("/v3/documents/batch")
+async def add_batch(caller: WriteKey, body: bodies.AddDocumentsBody) -> JsonObject:
     """Add documents, those of a container with one write; a refused document does not affect the others."""
-    results: dict[int, bodies.AddResult] = {}
+    results: dict[int, JsonObject] = {}
     accepted: dict[str, dict[int, DocumentDraft]] = {}
     for position, (tags, draft) in enumerate(_batch_drafts(body)):
         if problem := validate_content(draft.content or ""):
@@ -66,12 +66,12 @@ async def add_batch(caller: WriteKey, body: bodies.AddDocumentsBody) -> bodies.A
     for namespace, drafts in accepted.items():
         results |= await _add_together(open_for_change(caller, [namespace]), drafts)
     ordered = [results[position] for position in sorted(results)]
-    failed = sum(result.status == "error" for result in ordered)
-    return bodies.AddDocumentsResponse(results=ordered, failed=failed, success=len(ordered) - failed)
+    failed = sum(result["status"] == "error" for result in ordered)
+    return {"results": ordered, "failed": failed, "success": len(ordered) - failed}
 
 
 @router.post("/v3/documents/file")
-async def upload_file(request: Request, caller: WriteKey) -> bodies.Accepted:
+async def upload_file(request: Request, caller: WriteKey) -> JsonObject:
     """Add a file."""
     async with multipart_upload.read_form(request) as form:
         fields = multipart_upload.validate_fields(bodies.FileFields, _file_fields(form))
@@ -81,13 +81,13 @@ async def upload_file(request: Request, caller: WriteKey) -> bodies.Accepted:
         return await _add(access, replace(draft, id=fields.custom_id, metadata=metadata))
 
 
-@router.post("/v3/documents/list", response_model_exclude_unset=True)
-async def list_documents(caller: ReadKey, body: bodies.ListDocumentsBody | None = None) -> bodies.ListDocumentsResponse:
+@router.post("/v3/documents/list")
+async def list_documents(caller: ReadKey, body: bodies.ListDocumentsBody | None = None) -> JsonObject:
     """List a page of documents of the named containers, or of all that the key may read."""
     state, body = caller.state, body or bodies.ListDocumentsBody()
     incarnations = readable_incarnations(caller, body.tags)
     if not incarnations:
-        return bodies.ListDocumentsResponse(memories=[], pagination=paginate(body.page, body.limit, 0))
+        return {"memories": [], "pagination": paginate(body.page, body.limit, 0)}
     page = await state.documents.page(
         incarnations,
         filter=parse_filters(body.filters, body.filepath),
@@ -97,10 +97,12 @@ async def list_documents(caller: ReadKey, body: bodies.ListDocumentsBody | None 
         limit=body.limit,
         with_text=body.include_content,
     )
-    return bodies.ListDocumentsResponse(
-        memories=[document_presenter.listed_document(state, row, content=body.include_content) for row in page.rows],
-        pagination=paginate(body.page, body.limit, page.total),
-    )
+    shown = [
+        document_presenter.listed_document(state, row)
+        | ({"content": row.text} if body.include_content and row.text is not None else {})
+        for row in page.rows
+    ]
+    return {"memories": shown, "pagination": paginate(body.page, body.limit, page.total)}
 
 
 @router.get("/v3/documents/processing")
@@ -108,43 +110,40 @@ async def list_processing(
     caller: ReadKey,
     containerTags: str = "",  # noqa: N803 - the interface's name
     view: Literal["active", "pending", "all"] = "active",
-) -> bodies.ProcessingResponse:
+) -> JsonObject:
     """List the documents that are still processed, of the containers named with commas or of all, newest first."""
     if view == "all":
         raise NotImplementedHereError("Failed documents are not listed here", "Leave view out, and see each status.")
     incarnations = readable_incarnations(caller, _listed_tags(containerTags))
     rows = await caller.state.documents.unfinished(incarnations, _MAX_PROCESSING_SHOWN)
     shown = [document_presenter.processing_document(caller.state, row) for row in rows]
-    return bodies.ProcessingResponse(documents=shown, total_count=len(shown))
+    return {"documents": shown, "totalCount": len(shown)}
 
 
-@router.delete("/v3/documents/bulk", response_model_exclude_unset=True)
-async def delete_many(caller: ForgetKey, body: bodies.DeleteDocumentsBody) -> bodies.DeleteDocumentsResponse:
+@router.delete("/v3/documents/bulk")
+async def delete_many(caller: ForgetKey, body: bodies.DeleteDocumentsBody) -> JsonObject:
     """Delete documents by id, or all documents of the named containers."""
     if body.ids:
         count, errors = await _delete_ids(caller, body.ids)
         caller.add_audit_fields(count=count, ids=", ".join(body.ids))
-        answer = bodies.DeleteDocumentsResponse(success=not errors, deleted_count=count)
-        if errors:
-            answer.errors = errors
-        return answer
+        return {"success": not errors, "deletedCount": count, **({"errors": errors} if errors else {})}
     if not body.tags:
         raise BadRequestError("Nothing is named", "Send ids or containerTags.")
     caller.add_audit_fields(namespaces=", ".join(body.tags))
     count = sum([await _delete_contents(caller, tag, body.filepath) for tag in body.tags])
     caller.add_audit_fields(count=count)
-    return bodies.DeleteDocumentsResponse(success=True, deleted_count=count, container_tags=body.tags)
+    return {"success": True, "deletedCount": count, "containerTags": body.tags}
 
 
 @router.get("/v3/documents/{id}/chunks")
-async def list_chunks(caller: ReadKey, id: DocumentPath) -> bodies.DocumentChunksResponse:
+async def list_chunks(caller: ReadKey, id: DocumentPath) -> JsonObject:
     """List the passages of a document, in order."""
     row = (await find_document(caller, id)).row
     chunks = (await caller.state.chunks.get([row.key])).get(row.key, [])
     shown = [
         document_presenter.document_chunk(chunk, row) for chunk in sorted(chunks, key=lambda chunk: chunk.position)
     ]
-    return bodies.DocumentChunksResponse(document_id=encode_document_id(row.key), chunks=shown, total=len(shown))
+    return {"documentId": encode_document_id(row.key), "chunks": shown, "total": len(shown)}
 
 
 @router.get("/v3/documents/{id}/file-url")
@@ -156,14 +155,14 @@ async def get_file_url(caller: ReadKey, id: DocumentPath) -> None:
     )
 
 
-@router.get("/v3/documents/{id}", response_model_exclude_unset=True)
-async def get(caller: ReadKey, id: DocumentPath) -> bodies.Document:
+@router.get("/v3/documents/{id}")
+async def get(caller: ReadKey, id: DocumentPath) -> JsonObject:
     """Return a document."""
     return document_presenter.document(caller.state, (await find_document(caller, id)).row)
 
 
 @router.patch("/v3/documents/{id}")
-async def update(caller: WriteKey, id: DocumentPath, body: bodies.UpdateDocumentBody) -> bodies.Accepted:
+async def update(caller: WriteKey, id: DocumentPath, body: bodies.UpdateDocumentBody) -> JsonObject:
     """Replace the content if given; metadata merges key by key."""
     found = await find_document(caller, id)
     if body.tags not in ([], [found.access.namespace]):
@@ -174,7 +173,7 @@ async def update(caller: WriteKey, id: DocumentPath, body: bodies.UpdateDocument
         raise NotImplementedHereError("A document keeps its custom id here", "Add it again under the new id.")
     draft = replace(_to_draft(body, body.content), id=None)
     outcome = await document_submission.patch_document(found.access, found.row.id, draft)
-    return bodies.Accepted(id=encode_document_id(found.row.key), status=outcome.status)
+    return {"id": encode_document_id(found.row.key), "status": outcome.status}
 
 
 @router.delete("/v3/documents/{id}", status_code=204)
@@ -187,14 +186,13 @@ async def delete(caller: ForgetKey, id: DocumentPath) -> Response:
 
 
 @router.post("/v4/conversations")
-async def add_conversation(caller: WriteKey, body: bodies.ConversationBody) -> bodies.ConversationAccepted:
+async def add_conversation(caller: WriteKey, body: bodies.ConversationBody) -> JsonObject:
     """Store a conversation as a document; sent again with more messages, only these are new."""
     access = open_for_change(caller, body.tags)
     lines = [line for message in body.messages if (line := _message_line(message))]
     content = "\n".join(lines)
     draft = DocumentDraft(id=body.conversation_id, content=content, metadata=body.metadata)
-    accepted = await _add(access, draft)
-    return bodies.ConversationAccepted(id=accepted.id, status=accepted.status, conversation_id=body.conversation_id)
+    return {**await _add(access, draft), "conversationId": body.conversation_id}
 
 
 def _batch_drafts(body: bodies.AddDocumentsBody) -> Iterator[tuple[list[str], DocumentDraft]]:
@@ -207,26 +205,26 @@ def _batch_drafts(body: bodies.AddDocumentsBody) -> Iterator[tuple[list[str], Do
         yield document.tags or body.tags, replace(_to_draft(merged, document.content), id=document.custom_id)
 
 
-async def _add_together(access: NamespaceAccess, drafts: Mapping[int, DocumentDraft]) -> dict[int, bodies.AddResult]:
+async def _add_together(access: NamespaceAccess, drafts: Mapping[int, DocumentDraft]) -> dict[int, JsonObject]:
     """Add documents of one container with one write; returns the outcomes by position in the batch."""
     outcomes = await document_submission.add_documents(access, list(drafts.values()))
     results = {}
     for position, outcome in zip(drafts, outcomes, strict=True):
         results[position] = (
-            bodies.AddResult(id=encode_document_id(outcome.key), status=outcome.status)
+            {"id": encode_document_id(outcome.key), "status": outcome.status}
             if outcome.error is None
             else _refused(outcome.error, outcome.details)
         )
     return results
 
 
-def _refused(error: str, details: str | None) -> bodies.AddResult:
-    return bodies.AddResult(id="", status="error", error=error, details=details)
+def _refused(error: str, details: str | None) -> JsonObject:
+    return {"id": "", "status": "error", "error": error, "details": details}
 
 
-async def _add(access: NamespaceAccess, draft: DocumentDraft) -> bodies.Accepted:
+async def _add(access: NamespaceAccess, draft: DocumentDraft) -> JsonObject:
     outcome = await document_submission.add_document(access, draft)
-    return bodies.Accepted(id=encode_document_id(outcome.key), status=outcome.status)
+    return {"id": encode_document_id(outcome.key), "status": outcome.status}
 
 
 def _to_draft(body: bodies.DocumentFields, content: str | None) -> DocumentDraft:
@@ -269,14 +267,14 @@ def _listed_tags(raw: str) -> list[Any]:
     return [tag for tag in parsed if tag != ""] if isinstance(parsed, list) else [raw]
 
 
-async def _delete_ids(caller: AuthenticatedCaller, ids: Sequence[str]) -> tuple[int, list[bodies.DeletionError]]:
+async def _delete_ids(caller: AuthenticatedCaller, ids: Sequence[str]) -> tuple[int, list[JsonObject]]:
     by_namespace: dict[str, list[DocumentRow]] = {}
     errors = []
     for document_id in dict.fromkeys(ids):
         try:
             found = await find_document(caller, document_id)
         except NotFoundError as error:
-            errors.append(bodies.DeletionError(id=document_id, error=error.details or error.error))
+            errors.append({"id": document_id, "error": error.details or error.error})
         else:
             by_namespace.setdefault(found.access.namespace, []).append(found.row)
     count = 0

@@ -1,67 +1,51 @@
 """Memories in the shapes of v4."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from api.commands.memory_storage import StoredMemory
 from api.dependencies.app_state import AppState
 from api.routes.v3_v4.document_ids import encode_document_id
 from pipeline.rows import DocumentRow, MemoryRow
-from schemas.base import format_optional_timestamp, format_timestamp
-from schemas.http.v3_v4.memory_bodies import CreatedMemory, MemoryEntry, MemoryVersion, UpdatedMemory
+from schemas.base import JsonObject, format_optional_timestamp, format_timestamp
 from schemas.ids import namespace_id
 
 ORGANIZATION_ID = "organization"
 """Id of the one organization of a deployment."""
 
 
-def created_memory(stored: StoredMemory) -> CreatedMemory:
-    return CreatedMemory(**_stored_fields(stored), is_static=stored.is_static)
-
-
-def updated_memory(stored: StoredMemory, before: MemoryRow, history: Mapping[str, MemoryRow]) -> UpdatedMemory:
-    chain = [before, *earlier_versions(before, history)]
-    return UpdatedMemory(
-        **_stored_fields(stored),
-        version=before.version + 1,
-        parent_memory_id=before.id,
-        root_memory_id=chain[-1].id,
-    )
-
-
-def _stored_fields(stored: StoredMemory) -> dict[str, Any]:
+def stored_memory(stored: StoredMemory) -> JsonObject:
     return {
         "id": stored.id,
         "memory": stored.text,
-        "created_at": format_timestamp(stored.at),
-        "forget_after": None,
-        "forget_reason": None,
+        "createdAt": format_timestamp(stored.at),
+        "forgetAfter": None,
+        "forgetReason": None,
         "metadata": stored.metadata,
     }
 
 
 def memory_entry(
     state: AppState, row: MemoryRow, history: Mapping[str, MemoryRow], sources: Mapping[str, DocumentRow]
-) -> MemoryEntry:
+) -> JsonObject:
     """Present a memory with its earlier versions, the newest first."""
     namespace = state.catalog.namespace_of(row.incarnation)
     present = [key for key in row.sources if key in sources]
     chain = earlier_versions(row, history)
-    return MemoryEntry(
-        **_version_fields(row, chain[-1] if chain else row),
-        is_static=row.is_static,
-        is_inference=row.is_inference,
-        space_id=namespace_id(namespace.name, namespace.epoch) if namespace else row.incarnation,
-        org_id=ORGANIZATION_ID,
-        source_count=len(present),
-        forget_after=format_optional_timestamp(row.expires_at),
-        forget_reason=row.forget_reason,
-        metadata=sources[present[0]].metadata if present else None,
-        memory_relations={relation.target: relation.kind for relation in row.relations},
-        temporal_context={"documentDate": row.date} if row.date else None,
-        history=[MemoryVersion(**_version_fields(earlier, chain[-1])) for earlier in chain],
-        document_ids=[encode_document_id(key) for key in present],
-    )
+    return {
+        **_version(row, chain[-1] if chain else row),
+        "isStatic": row.is_static,
+        "isInference": row.is_inference,
+        "spaceId": namespace_id(namespace.name, namespace.epoch) if namespace else row.incarnation,
+        "orgId": ORGANIZATION_ID,
+        "sourceCount": len(present),
+        "forgetAfter": format_optional_timestamp(row.expires_at),
+        "forgetReason": row.forget_reason,
+        "metadata": sources[present[0]].metadata if present else None,
+        "memoryRelations": {relation.target: relation.kind for relation in row.relations},
+        "temporalContext": {"documentDate": row.date} if row.date else None,
+        "history": [_version(earlier, chain[-1]) for earlier in chain],
+        "documentIds": [encode_document_id(key) for key in present],
+    }
 
 
 def earlier_versions(row: MemoryRow, history: Mapping[str, MemoryRow]) -> list[MemoryRow]:
@@ -79,15 +63,15 @@ def parent_id(row: MemoryRow) -> str | None:
     return next((relation.target for relation in row.relations if relation.kind == "updates"), None)
 
 
-def _version_fields(row: MemoryRow, root: MemoryRow) -> dict[str, Any]:
+def _version(row: MemoryRow, root: MemoryRow) -> JsonObject:
     return {
         "id": row.id,
         "memory": row.text,
         "version": row.version,
-        "created_at": format_timestamp(row.created_at),
-        "updated_at": format_timestamp(row.updated_at),
-        "parent_memory_id": parent_id(row),
-        "root_memory_id": None if root.id == row.id else root.id,
-        "is_latest": row.is_latest,
-        "is_forgotten": row.forgotten_at is not None,
+        "createdAt": format_timestamp(row.created_at),
+        "updatedAt": format_timestamp(row.updated_at),
+        "parentMemoryId": parent_id(row),
+        "rootMemoryId": None if root.id == row.id else root.id,
+        "isLatest": row.is_latest,
+        "isForgotten": row.forgotten_at is not None,
     }

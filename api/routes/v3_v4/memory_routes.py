@@ -12,9 +12,10 @@ from api.errors.http_errors import BadRequestError, NotFoundError, NotImplemente
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4.container_tags import open_for_change, readable_incarnations
 from api.routes.v3_v4.document_ids import encode_document_id
-from api.routes.v3_v4.memory_presenter import created_memory, memory_entry, parent_id, updated_memory
+from api.routes.v3_v4.memory_presenter import earlier_versions, memory_entry, parent_id, stored_memory
 from api.routes.v3_v4.metadata_filters import parse_filters
 from pipeline.rows import MemoryRow
+from schemas.base import JsonObject
 from schemas.http.pagination import paginate
 from schemas.http.v3_v4 import memory_bodies as bodies
 from schemas.http.v3_v4.document_bodies import ListBody
@@ -26,7 +27,7 @@ router = APIRouter(route_class=LenientRoute, prefix="/v4/memories", include_in_s
 
 
 @router.post("", status_code=201)
-async def create(caller: WriteKey, body: bodies.CreateMemoriesBody) -> bodies.CreateMemoriesResponse:
+async def create(caller: WriteKey, body: bodies.CreateMemoriesBody) -> JsonObject:
     """Store memories as they are, without extraction."""
     for memory in body.memories:
         _require_no_expiry(memory)
@@ -40,62 +41,64 @@ async def create(caller: WriteKey, body: bodies.CreateMemoriesBody) -> bodies.Cr
     )
     documents = {memory.document for memory in stored}
     access.count_usage(documents=len(documents), size=size)
-    return bodies.CreateMemoriesResponse(
-        document_id=encode_document_id(documents.pop()) if len(documents) == 1 else None,
-        memories=[created_memory(memory) for memory in stored],
-    )
+    return {
+        "documentId": encode_document_id(documents.pop()) if len(documents) == 1 else None,
+        "memories": [{**stored_memory(memory), "isStatic": memory.is_static} for memory in stored],
+    }
 
 
 @router.patch("")
-async def update(caller: WriteKey, body: bodies.UpdateMemoryBody) -> bodies.UpdatedMemory:
+async def update(caller: WriteKey, body: bodies.UpdateMemoryBody) -> JsonObject:
     """Replace a memory by a new version; the earlier one stays in its history."""
     _require_no_expiry(body)
     access = open_for_change(caller, [body.container_tag])
     before = await _require_memory(access, body)
     stated = _stated(body, body.new_content, is_static=before.is_static, replaces=before.id)
     (stored,) = await memory_storage.store_memories(access.state, access.namespace, [stated])
-    return updated_memory(stored, before, await _read_history(access.state, [before]))
+    chain = [before, *earlier_versions(before, await _read_history(access.state, [before]))]
+    return {
+        **stored_memory(stored),
+        "version": before.version + 1,
+        "parentMemoryId": before.id,
+        "rootMemoryId": chain[-1].id,
+    }
 
 
 @router.delete("")
-async def forget(caller: ForgetKey, body: bodies.ForgetMemoryBody) -> bodies.ForgetMemoryResponse:
+async def forget(caller: ForgetKey, body: bodies.ForgetMemoryBody) -> JsonObject:
     """Forget a memory: it is hidden from recall, its history is kept."""
     access = open_for_change(caller, [body.container_tag])
     row = await _require_memory(access, body)
     await memory_forgetting.forget_by_ids(access.state, access.namespace, [row.id], body.reason)
-    return bodies.ForgetMemoryResponse(id=row.id, forgotten=True)
+    return {"id": row.id, "forgotten": True}
 
 
-@router.post("/forget-matching", response_model_exclude_unset=True)
-async def forget_matching(caller: ForgetAndReadKey, body: bodies.ForgetMatchingBody) -> bodies.ForgetMatchingResponse:
+@router.post("/forget-matching")
+async def forget_matching(caller: ForgetAndReadKey, body: bodies.ForgetMatchingBody) -> JsonObject:
     """Forget the memories that match a description, or preview them."""
     access = open_for_change(caller, [body.container_tag])
     matches = await _matching_memories(access, body)
     if not body.dry_run and matches:
-        ids = [match.id for match in matches]
+        ids = [match["id"] for match in matches]
         await memory_forgetting.forget_by_ids(access.state, access.namespace, ids, body.reason)
     verb = "would be forgotten" if body.dry_run else "forgotten"
-    answer = bodies.ForgetMatchingResponse(
-        dry_run=body.dry_run,
-        count=len(matches),
-        forget_batch_id=None,
-        summary=f"{len(matches)} memories {verb}: {body.query[:200]}",
-    )
-    if body.dry_run:
-        answer.candidates = matches
-    else:
-        answer.forgotten = matches
-    return answer
+    return {
+        "dryRun": body.dry_run,
+        "count": len(matches),
+        "forgetBatchId": None,
+        "summary": f"{len(matches)} memories {verb}: {body.query[:200]}",
+        "candidates" if body.dry_run else "forgotten": matches,
+    }
 
 
 @router.post("/list")
-async def list_memories(caller: ReadKey, body: ListBody) -> bodies.ListMemoriesResponse:
+async def list_memories(caller: ReadKey, body: ListBody) -> JsonObject:
     """List a page of current memories, each with its earlier versions."""
     state = caller.state
     incarnations = readable_incarnations(caller, body.tags)
     selected = parse_filters(body.filters)
     if not incarnations:
-        return bodies.ListMemoriesResponse(memory_entries=[], pagination=paginate(body.page, body.limit, 0))
+        return {"memoryEntries": [], "pagination": paginate(body.page, body.limit, 0)}
     page = await state.memories.page(
         incarnations,
         documents=None if selected is None else await state.documents.matching_keys(incarnations, selected),
@@ -107,7 +110,7 @@ async def list_memories(caller: ReadKey, body: ListBody) -> bodies.ListMemoriesR
     history = await _read_history(state, page.rows)
     sources = await state.documents_by_key({key for row in page.rows for key in row.sources})
     entries = [memory_entry(state, row, history, sources) for row in page.rows]
-    return bodies.ListMemoriesResponse(memory_entries=entries, pagination=paginate(body.page, body.limit, page.total))
+    return {"memoryEntries": entries, "pagination": paginate(body.page, body.limit, page.total)}
 
 
 def _stated(fields: bodies.MemoryFields, text: str, *, is_static: bool, replaces: str | None = None) -> StatedMemory:
@@ -142,7 +145,7 @@ async def _require_memory(access: NamespaceAccess, body: bodies.MemoryReference)
     raise NotFoundError("Memory not found", f"There is no such memory in {access.namespace}.")
 
 
-async def _matching_memories(access: NamespaceAccess, body: bodies.ForgetMatchingBody) -> list[bodies.ScoredMemory]:
+async def _matching_memories(access: NamespaceAccess, body: bodies.ForgetMatchingBody) -> list[JsonObject]:
     """Return what a semantic delete would forget, as far as it is similar enough, best first."""
     namespace = access.state.catalog.namespace(access.namespace)
     if namespace is None:
@@ -152,9 +155,7 @@ async def _matching_memories(access: NamespaceAccess, body: bodies.ForgetMatchin
         query=body.query, search_mode="memories", threshold=body.threshold, limit=MAX_SEARCH_RESULTS
     )
     scores = {result.id: result.similarity for result in (await access.state.queries.search(namespace, query)).results}
-    matches = [
-        bodies.ScoredMemory(id=row.id, memory=row.text, score=scores[row.id]) for row in rows if row.id in scores
-    ]
+    matches = [{"id": row.id, "memory": row.text, "score": scores[row.id]} for row in rows if row.id in scores]
     return matches[: body.max_forget]
 
 

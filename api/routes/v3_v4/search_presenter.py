@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from api.dependencies.app_state import AppState
 from api.presenters.resource_presenter import display_title
@@ -10,9 +9,9 @@ from api.routes.v3_v4.document_ids import encode_document_id
 from api.routes.v3_v4.document_presenter import type_of
 from api.routes.v3_v4.metadata_filters import FILEPATH_FIELD
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow
-from schemas.base import format_timestamp
+from schemas.base import JsonObject, format_timestamp
 from schemas.http.v3_v4 import search_bodies as bodies
-from schemas.http.v5.memory_bodies import RelatedMemory as V5RelatedMemory
+from schemas.http.v5.memory_bodies import RelatedMemory
 from schemas.http.v5.search_bodies import SearchRelated, SearchResult
 
 
@@ -24,7 +23,7 @@ class ContainerResult:
 
 async def found_documents(
     state: AppState, found: Sequence[ContainerResult], body: bodies.DocumentSearchBody
-) -> list[bodies.FoundDocument]:
+) -> list[JsonObject]:
     """Group passages by document; a document ranks by its best passage."""
     rows = await _source_documents(state, found)
     matches: dict[str, dict[str, SearchResult]] = {}
@@ -38,7 +37,7 @@ async def found_documents(
 
 async def found_memories(
     state: AppState, found: Sequence[ContainerResult], include: bodies.MemorySearchInclude
-) -> list[bodies.FoundMemory]:
+) -> list[JsonObject]:
     memory_ids = [hit.result.id for hit in found if hit.result.memory is not None]
     memories = await state.memories_by_id(memory_ids)
     documents = await _source_documents(state, found) if include.documents or include.chunks else {}
@@ -67,29 +66,30 @@ def _found_document(
     passages: Mapping[str, SearchResult],
     all_chunks: Sequence[ChunkRow],
     body: bodies.DocumentSearchBody,
-) -> bodies.FoundDocument:
+) -> JsonObject:
     chunks = [
-        bodies.MatchingChunk(content=passage.chunk or "", is_relevant=True, score=passage.similarity)
+        {"content": passage.chunk or "", "isRelevant": True, "score": passage.similarity}
         for passage in passages.values()
     ]
-    chunks += [
-        bodies.MatchingChunk(content=text, is_relevant=False, score=0.0) for text in _neighbours(passages, all_chunks)
-    ]
-    document = bodies.FoundDocument(
-        document_id=encode_document_id(row.key),
-        title=display_title(row),
-        type=type_of(row),
-        score=max(chunk.score for chunk in chunks),
-        chunks=chunks,
-        metadata=row.metadata,
-        created_at=format_timestamp(row.created_at),
-        updated_at=format_timestamp(row.updated_at),
-    )
-    if body.include_summary:
-        document.summary = row.summary
-    if body.include_full_docs:
-        document.content = row.text
-    return document
+    chunks += [{"content": text, "isRelevant": False, "score": 0.0} for text in _neighbours(passages, all_chunks)]
+    return {
+        "documentId": encode_document_id(row.key),
+        "title": display_title(row),
+        **_common_fields(row),
+        "score": max(passage.similarity for passage in passages.values()),
+        "chunks": chunks,
+        **({"summary": row.summary} if body.include_summary else {}),
+        **({"content": row.text} if body.include_full_docs else {}),
+    }
+
+
+def _common_fields(row: DocumentRow) -> JsonObject:
+    return {
+        "type": type_of(row),
+        "metadata": row.metadata,
+        "createdAt": format_timestamp(row.created_at),
+        "updatedAt": format_timestamp(row.updated_at),
+    }
 
 
 def _neighbours(passages: Mapping[str, SearchResult], all_chunks: Sequence[ChunkRow]) -> list[str]:
@@ -105,26 +105,26 @@ def _found_memory(
     document: DocumentRow | None,
     passages: Mapping[str, Sequence[ChunkRow]],
     include: bodies.MemorySearchInclude,
-) -> bodies.FoundMemory:
+) -> JsonObject:
     filepath = result.metadata.get(FILEPATH_FIELD)
-    fields: dict[str, Any] = {"chunk": result.chunk} if result.memory is None else {"memory": result.memory}
+    found: JsonObject = {
+        "id": result.id,
+        "metadata": result.metadata,
+        "updatedAt": result.system.updated_at,
+        "similarity": result.similarity,
+        "filepath": filepath if isinstance(filepath, str) else None,
+        **({"chunk": result.chunk} if result.memory is None else {"memory": result.memory}),
+    }
     if memory is not None:
-        fields["version"] = memory.version
+        found["version"] = memory.version
     if include.related_memories and result.included and result.included.related:
-        fields["context"] = _memory_context(result.included.related)
+        found["context"] = _memory_context(result.included.related)
     if include.documents:
-        fields["documents"] = [] if document is None else [_source_document(document, include)]
+        found["documents"] = [] if document is None else [_source_document(document, include)]
     if include.chunks:
         chunks = [] if document is None else passages.get(document.key, [])
-        fields["chunks"] = [_source_chunk(chunk, result) for chunk in chunks if _holds(chunk, result, memory)]
-    return bodies.FoundMemory(
-        id=result.id,
-        metadata=result.metadata,
-        updated_at=result.system.updated_at,
-        similarity=result.similarity,
-        filepath=filepath if isinstance(filepath, str) else None,
-        **fields,
-    )
+        found["chunks"] = [_source_chunk(chunk, result) for chunk in chunks if _holds(chunk, result, memory)]
+    return found
 
 
 def _holds(chunk: ChunkRow, result: SearchResult, memory: MemoryRow | None) -> bool:
@@ -134,42 +134,34 @@ def _holds(chunk: ChunkRow, result: SearchResult, memory: MemoryRow | None) -> b
     return chunk.start <= memory.start < chunk.end
 
 
-def _source_chunk(chunk: ChunkRow, result: SearchResult) -> bodies.SourceChunk:
-    return bodies.SourceChunk(
-        content=chunk.text,
-        score=result.similarity,
-        position=chunk.position,
-        document_id=encode_document_id(chunk.document),
-    )
+def _source_chunk(chunk: ChunkRow, result: SearchResult) -> JsonObject:
+    return {
+        "content": chunk.text,
+        "score": result.similarity,
+        "position": chunk.position,
+        "documentId": encode_document_id(chunk.document),
+    }
 
 
-def _source_document(row: DocumentRow, include: bodies.MemorySearchInclude) -> bodies.SourceDocument:
-    document = bodies.SourceDocument(
-        id=encode_document_id(row.key),
-        title=display_title(row) or "",
-        type=type_of(row),
-        metadata=row.metadata,
-        created_at=format_timestamp(row.created_at),
-        updated_at=format_timestamp(row.updated_at),
-    )
-    if include.summaries:
-        document.summary = row.summary
-    return document
+def _source_document(row: DocumentRow, include: bodies.MemorySearchInclude) -> JsonObject:
+    return {
+        "id": encode_document_id(row.key),
+        "title": display_title(row) or "",
+        **_common_fields(row),
+        **({"summary": row.summary} if include.summaries else {}),
+    }
 
 
-def _memory_context(related: SearchRelated) -> bodies.MemoryContext:
-    return bodies.MemoryContext(
-        parents=[_related_memory(memory) for memory in related.parents],
-        children=[_related_memory(memory) for memory in related.children],
-        related=[_related_memory(memory) for memory in related.siblings],
-    )
+def _memory_context(related: SearchRelated) -> JsonObject:
+    lists = {"parents": related.parents, "children": related.children, "related": related.siblings}
+    return {name: [_related_memory(memory) for memory in memories] for name, memories in lists.items()}
 
 
-def _related_memory(memory: V5RelatedMemory) -> bodies.RelatedMemory:
-    return bodies.RelatedMemory(
-        relation=memory.relation,
-        version=memory.version,
-        memory=memory.memory,
-        metadata=memory.metadata,
-        updated_at=memory.system.updated_at,
-    )
+def _related_memory(memory: RelatedMemory) -> JsonObject:
+    return {
+        "relation": memory.relation,
+        "version": memory.version,
+        "memory": memory.memory,
+        "metadata": memory.metadata,
+        "updatedAt": memory.system.updated_at,
+    }

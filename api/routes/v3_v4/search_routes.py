@@ -10,6 +10,7 @@ from api.dependencies.authentication import AuthenticatedCaller, ReadKey
 from api.errors.http_errors import BadRequestError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4 import search_presenter
+from api.routes.v3_v4.container_tag_routes import listed_buckets
 from api.routes.v3_v4.container_tags import open_container, searchable_containers
 from api.routes.v3_v4.document_ids import find_document
 from api.routes.v3_v4.metadata_filters import parse_filters
@@ -17,8 +18,8 @@ from api.routes.v3_v4.search_presenter import ContainerResult
 from api.search.search_query import elapsed_milliseconds
 from pipeline.profile.bucket_classifier import effective_buckets
 from pipeline.rows import NamespaceRow
+from schemas.base import JsonObject
 from schemas.http.v3_v4 import search_bodies as bodies
-from schemas.http.v3_v4.container_tag_bodies import BucketResponse, BucketsResponse
 from schemas.http.v5.profile_bodies import Profile
 from schemas.http.v5.profile_bodies import ProfileBody as V5ProfileBody
 from schemas.http.v5.search_bodies import SearchBody, SearchInclude, SearchMode
@@ -32,8 +33,8 @@ _SECTIONS = ("static", "dynamic", "buckets")
 _MODES: dict[str, SearchMode] = {"memories": "memories", "hybrid": "hybrid", "documents": "chunks"}
 
 
-@router.post("/v3/search", response_model_exclude_unset=True)
-async def search_documents(caller: ReadKey, body: bodies.DocumentSearchBody) -> bodies.DocumentSearchResponse:
+@router.post("/v3/search")
+async def search_documents(caller: ReadKey, body: bodies.DocumentSearchBody) -> JsonObject:
     """Search passages, and return their documents, best first."""
     started = perf_counter()
     if body.categories_filter:
@@ -54,18 +55,18 @@ async def search_documents(caller: ReadKey, body: bodies.DocumentSearchBody) -> 
     containers = searchable_containers(caller, body.tags or ([only.access.namespace] if only else []))
     found = await _search(caller, containers, query, (only.row.key,) if only else None)
     documents = await search_presenter.found_documents(caller.state, found, body)
-    shown = [document for document in documents if document.score >= body.document_threshold][: body.limit]
-    return bodies.DocumentSearchResponse(results=shown, timing=elapsed_milliseconds(started), total=len(shown))
+    shown = [document for document in documents if document["score"] >= body.document_threshold][: body.limit]
+    return {"results": shown, "timing": elapsed_milliseconds(started), "total": len(shown)}
 
 
-@router.post("/v4/search", response_model_exclude_unset=True)
-async def search_memories(caller: ReadKey, body: bodies.MemorySearchBody) -> bodies.MemorySearchResponse:
+@router.post("/v4/search")
+async def search_memories(caller: ReadKey, body: bodies.MemorySearchBody) -> JsonObject:
     """Search memories, passages or both, best first."""
     return await _search_memories(caller, body)
 
 
-@router.post("/v4/profile", response_model_exclude_unset=True)
-async def get_profile(caller: ReadKey, body: bodies.ProfileBody) -> bodies.ProfileResponse:
+@router.post("/v4/profile")
+async def get_profile(caller: ReadKey, body: bodies.ProfileBody) -> JsonObject:
     """Return a container's profile; with `q` also what a search in it finds."""
     access = open_container(caller, body.container_tag)
     state = caller.state
@@ -74,7 +75,7 @@ async def get_profile(caller: ReadKey, body: bodies.ProfileBody) -> bodies.Profi
     profile = Profile(static=[], dynamic=[], buckets={})
     if namespace is not None:
         profile = await state.queries.build_profile(namespace, state.catalog.organization(), v5_body)
-    answer = bodies.ProfileResponse(profile=_sections(profile, body.include or _SECTIONS))
+    answer: JsonObject = {"profile": _sections(profile, body.include or _SECTIONS)}
     if body.q:
         search = bodies.MemorySearchBody.model_construct(
             q=body.q,
@@ -83,23 +84,21 @@ async def get_profile(caller: ReadKey, body: bodies.ProfileBody) -> bodies.Profi
             filters=body.filters,
             threshold=body.threshold,
         )
-        answer.search_results = await _search_memories(caller, search)
+        answer["searchResults"] = await _search_memories(caller, search)
     return answer
 
 
 @router.post("/v4/profile/buckets")
-async def list_buckets(caller: ReadKey, body: bodies.ContainerBody) -> BucketsResponse:
+async def list_buckets(caller: ReadKey, body: bodies.ContainerBody) -> JsonObject:
     """List the buckets in effect in a container."""
     access = open_container(caller, body.container_tag)
     catalog = caller.state.catalog
     row = catalog.namespace(access.namespace)
     buckets = catalog.organization().buckets if row is None else effective_buckets(row, catalog.organization())
-    return BucketsResponse(
-        buckets=[BucketResponse(key=key, description=description) for key, description in buckets.items()]
-    )
+    return {"buckets": listed_buckets(buckets)}
 
 
-async def _search_memories(caller: AuthenticatedCaller, body: bodies.MemorySearchBody) -> bodies.MemorySearchResponse:
+async def _search_memories(caller: AuthenticatedCaller, body: bodies.MemorySearchBody) -> JsonObject:
     started = perf_counter()
     query = SearchBody.model_construct(
         query=body.q,
@@ -115,7 +114,7 @@ async def _search_memories(caller: AuthenticatedCaller, body: bodies.MemorySearc
     )
     found = (await _search(caller, searchable_containers(caller, body.tags), query))[: body.limit]
     results = await search_presenter.found_memories(caller.state, found, body.include)
-    return bodies.MemorySearchResponse(results=results, timing=elapsed_milliseconds(started), total=len(results))
+    return {"results": results, "timing": elapsed_milliseconds(started), "total": len(results)}
 
 
 async def _search(
@@ -142,12 +141,10 @@ async def _search(
     return found if len(namespaces) == 1 else sorted(found, key=lambda hit: hit.result.similarity, reverse=True)
 
 
-def _sections(profile: Profile, wanted: Sequence[str]) -> bodies.ProfileSections:
-    sections = bodies.ProfileSections()
-    if "static" in wanted:
-        sections.static = [fact.memory for fact in profile.static]
-    if "dynamic" in wanted:
-        sections.dynamic = [fact.memory for fact in profile.dynamic]
-    if "buckets" in wanted:
-        sections.buckets = {name: [fact.memory for fact in facts] for name, facts in profile.buckets.items()}
-    return sections
+def _sections(profile: Profile, wanted: Sequence[str]) -> JsonObject:
+    sections: JsonObject = {
+        "static": [fact.memory for fact in profile.static],
+        "dynamic": [fact.memory for fact in profile.dynamic],
+        "buckets": {name: [fact.memory for fact in facts] for name, facts in profile.buckets.items()},
+    }
+    return {name: section for name, section in sections.items() if name in wanted}

@@ -6,25 +6,22 @@ from api.commands import namespace_settings
 from api.dependencies.authentication import AuthenticatedCaller, OperatorKey, ReadKey
 from api.errors.http_errors import NotImplementedHereError
 from api.routes.contract_route import LenientRoute
+from api.routes.v3_v4.container_tag_routes import listed_buckets
 from api.routes.v3_v4.memory_presenter import ORGANIZATION_ID
-from schemas.http.v3_v4.container_tag_bodies import (
-    BucketResponse,
-    SettingsResponse,
-    SettingsUpdated,
-    UpdateSettingsBody,
-)
+from schemas.base import JsonObject
+from schemas.http.v3_v4.container_tag_bodies import UpdateSettingsBody
 
 router = APIRouter(route_class=LenientRoute, prefix="/v3/settings", include_in_schema=False)
 
 
 @router.get("")
-async def get(caller: ReadKey) -> SettingsResponse:
+async def get(caller: ReadKey) -> JsonObject:
     """Return the organization's context and buckets."""
     return _settings(caller)
 
 
 @router.patch("")
-async def update(caller: OperatorKey, body: UpdateSettingsBody) -> SettingsUpdated:
+async def update(caller: OperatorKey, body: UpdateSettingsBody) -> JsonObject:
     """Change the organization's context, which v3 calls the filter prompt."""
     if unsupported := [*body.unsupported_fields, *(["profileBuckets"] if body.profile_buckets is not None else [])]:
         raise NotImplementedHereError(
@@ -33,7 +30,7 @@ async def update(caller: OperatorKey, body: UpdateSettingsBody) -> SettingsUpdat
         )
     if body.filter_prompt is not None:
         await namespace_settings.set_organizational_context(caller.state, body.filter_prompt or None)
-    return SettingsUpdated(org_id=ORGANIZATION_ID, org_slug=ORGANIZATION_ID, updated=_settings(caller))
+    return {"orgId": ORGANIZATION_ID, "orgSlug": ORGANIZATION_ID, "updated": _settings(caller)}
 
 
 @router.post("/reset")
@@ -50,11 +47,6 @@ async def suggest_buckets(_: ReadKey) -> None:
     raise NotImplementedHereError("Buckets are not suggested here", "Define them with PATCH /v3/container-tags/{tag}.")
 
 
-def _settings(caller: AuthenticatedCaller) -> SettingsResponse:
+def _settings(caller: AuthenticatedCaller) -> JsonObject:
     organization = caller.state.catalog.organization()
-    return SettingsResponse(
-        filter_prompt=organization.context,
-        profile_buckets=[
-            BucketResponse(key=key, description=description) for key, description in organization.buckets.items()
-        ],
-    )
+    return {"filterPrompt": organization.context, "profileBuckets": listed_buckets(organization.buckets)}

@@ -8,8 +8,9 @@ from rich.table import Column, Table
 
 from app.cli.commands.content_commands import check_namespace
 from app.cli.conventions import ExitCode, emit, error_exit, say, to_json
-from app.cli.remote_service import JsonObject, RemoteService
+from app.cli.remote_service import RemoteService
 from app.cli.service_command import ServiceCall, app
+from schemas.base import JsonObject
 
 PAGE_SIZE = 1000
 IDS_SHOWN = 5

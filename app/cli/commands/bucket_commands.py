@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from app.cli.remote_service import JsonObject
 from app.cli.service_command import CommandGroup, ServiceCall
+from schemas.base import JsonObject
 
 buckets = CommandGroup(no_args_is_help=True, help="Profile buckets of the whole organization.")
 

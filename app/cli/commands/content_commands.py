@@ -9,8 +9,9 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from app.cli.conventions import ExitCode, confirm, error_exit, pluralize, say
-from app.cli.remote_service import PAGE_SIZE, JsonObject, RemoteService
+from app.cli.remote_service import PAGE_SIZE, RemoteService
 from app.cli.service_command import ServiceCall, app
+from schemas.base import JsonObject
 from schemas.limits import NAMESPACE_PATTERN
 
 ERASE_PATH = "/admin/erasures"

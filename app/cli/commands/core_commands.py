@@ -14,9 +14,10 @@ from rich.markup import escape
 
 from app.cli.commands.content_commands import Namespace, explain_emptiness
 from app.cli.conventions import ExitCode, Terminal, error_exit, pluralize, say
-from app.cli.remote_service import JsonObject, RemoteService
+from app.cli.remote_service import RemoteService
 from app.cli.service_command import ServiceCall, app
 from pipeline.text.page_breaks import page_phrase
+from schemas.base import JsonObject
 
 
 def _print_version(requested: bool) -> None:

@@ -17,6 +17,7 @@ from app.cli.cli_settings import load_settings
 from app.cli.conventions import Terminal, error_exit, examples_epilog
 from app.cli.service_command import app
 from app.data_directories import read_address
+from schemas.base import JsonObject
 
 NAMESPACE = "demo"
 MESSAGES = (
@@ -78,12 +79,12 @@ def _demonstrate(service: remote_service.RemoteService, console: Terminal) -> No
         _ask(service, question, console)
 
 
-def _list_memories(service: remote_service.RemoteService) -> list[remote_service.JsonObject]:
+def _list_memories(service: remote_service.RemoteService) -> list[JsonObject]:
     path = f"/ns/{NAMESPACE}/list/memories"
     return list(service.iterate_items("POST", path, "memories", {"order": "asc"}, json={}))
 
 
-def _print_memory(service: remote_service.RemoteService, memory: remote_service.JsonObject, console: Terminal) -> None:
+def _print_memory(service: remote_service.RemoteService, memory: JsonObject, console: Terminal) -> None:
     console.print(f"    [green]remembered[/]  {escape(memory['memory'])}", soft_wrap=True)
     if memory["version"] > 1:
         path = f"/ns/{NAMESPACE}/memories/{memory['id']}"
@@ -105,7 +106,7 @@ def _wait_for_memories(service: remote_service.RemoteService, document: str) -> 
 
 
 def _ask(service: remote_service.RemoteService, question: str, console: Terminal) -> None:
-    body: remote_service.JsonObject = {
+    body: JsonObject = {
         "query": question,
         "limit": 1,
         "searchMode": "memories",

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.conventions import ExitCode, error_exit, pluralize
-from app.cli.remote_service import JsonObject, RemoteService
+from app.cli.remote_service import RemoteService
 from app.cli.service_command import CommandGroup, ServiceCall
+from schemas.base import JsonObject
 from schemas.topics import ALL_TOPICS
 
 dlq = CommandGroup(no_args_is_help=True, help="Dead letters: records that no stage could handle.")

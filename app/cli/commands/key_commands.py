@@ -6,8 +6,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from app.cli.remote_service import JsonObject
 from app.cli.service_command import CommandGroup, ServiceCall
+from schemas.base import JsonObject
 from schemas.http.extensions.api_key_bodies import ROLE_SCOPES
 
 keys = CommandGroup(no_args_is_help=True, help="API keys.")

@@ -14,10 +14,11 @@ from rich.table import Table
 from app.cli.cli_settings import load_settings
 from app.cli.conventions import ExitCode, Terminal, emit, error_exit, say
 from app.cli.local_process import apply_process_tuning, exit_on_startup_error, run_event_loop
-from app.cli.remote_service import JsonObject, RemoteService, is_healthy, resolve_key
+from app.cli.remote_service import RemoteService, is_healthy, resolve_key
 from app.cli.service_command import ServiceCall, app
 from app.data_directories import read_address
 from pipeline.settings import Settings
+from schemas.base import JsonObject
 from schemas.http.extensions.replay_bodies import ReplayBody, ReplayProgressResponse
 
 ReplayAction = Literal["replay", "plan", "rollback", "clean-up", "cancel"]

@@ -7,8 +7,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from app.cli.conventions import Terminal, emit, pluralize
-from app.cli.remote_service import JsonObject
 from app.cli.service_command import ServiceCall, app
+from schemas.base import JsonObject
 
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 

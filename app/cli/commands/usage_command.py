@@ -6,8 +6,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from app.cli.remote_service import JsonObject
 from app.cli.service_command import ServiceCall, app
+from schemas.base import JsonObject
 
 
 @app.asks("recollect usage", "recollect usage --month 2026-01 --json")

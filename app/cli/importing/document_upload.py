@@ -6,8 +6,9 @@ from urllib.parse import quote
 from api.mcp.service_client import error_message
 from app.cli.importing.import_report import ImportReport
 from app.cli.importing.sent_items import SentItems, item_key
-from app.cli.remote_service import JsonObject, RemoteService
+from app.cli.remote_service import RemoteService
 from app.importers.imported_item import ImportedItem, LeftOut
+from schemas.base import JsonObject
 
 BATCH_DOCUMENTS = 200
 BATCH_CHARS = 1_000_000

@@ -4,7 +4,6 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from schemas.base import ResponseBody
 from schemas.http.field_types import BucketName, SupportingContext, Text
 from schemas.http.v3_v4.lenient_body import ContainerTag, LenientBody
 from schemas.limits import MAX_BUCKET_DESCRIPTION_LENGTH, MAX_BUCKETS
@@ -48,57 +47,3 @@ class UpdateSettingsBody(LenientBody):
     def unsupported_fields(self) -> dict[str, Any]:
         """Fields with a value that this service has no setting for."""
         return {name: value for name, value in (self.model_extra or {}).items() if value not in (None, False, [], {})}
-
-
-class BucketResponse(ResponseBody):
-    key: str
-    description: str
-
-
-class BucketsResponse(ResponseBody):
-    buckets: list[BucketResponse]
-
-
-class ContainerTagResponse(ResponseBody):
-    container_tag: str
-    name: str | None
-    entity_context: str | None
-    memory_filesystem_paths: list[str] | None
-    profile_buckets: list[BucketResponse]
-    created_at: str
-    updated_at: str
-
-
-class ContainerTagDeleted(ResponseBody):
-    """A deleted container, with the number of its documents and memories."""
-
-    success: bool
-    container_tag: str
-    deleted_documents_count: int
-    deleted_memories_count: int
-
-
-class MergeQueued(ResponseBody):
-    success: bool
-    status: str
-    merge_id: str
-    target_tag: str
-    source_tags: list[str]
-
-
-class MergeState(ResponseBody):
-    id: str
-    status: str
-    target_tag: str | None
-    source_tags: list[str]
-
-
-class SettingsResponse(ResponseBody):
-    filter_prompt: str | None
-    profile_buckets: list[BucketResponse]
-
-
-class SettingsUpdated(ResponseBody):
-    org_id: str
-    org_slug: str
-    updated: SettingsResponse

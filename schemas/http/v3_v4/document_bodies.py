@@ -4,10 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from schemas.base import ResponseBody
 from schemas.events import Dreaming, TaskType
-from schemas.http.field_types import Date, MetadataBody, NewDocumentId, ResponseMetadata, SupportingContext, Text
-from schemas.http.pagination import Pagination
+from schemas.http.field_types import Date, MetadataBody, NewDocumentId, SupportingContext, Text
 from schemas.http.v3_v4.lenient_body import LenientBody, TaggedBody
 from schemas.limits import MAX_BATCH_DOCUMENTS, MAX_FILEPATH_LENGTH
 
@@ -99,92 +97,3 @@ class ConversationBody(TaggedBody):
     conversation_id: NewDocumentId
     messages: Annotated[list[Message], Field(min_length=1)]
     metadata: MetadataBody | None = None
-
-
-class Accepted(ResponseBody):
-    id: str
-    status: str
-
-
-class ConversationAccepted(Accepted):
-    conversation_id: str
-
-
-class AddResult(Accepted):
-    """Outcome of a document in a batch; `error` instead of a status: it was refused."""
-
-    error: str | None = None
-    details: str | None = None
-
-
-class AddDocumentsResponse(ResponseBody):
-    results: list[AddResult]
-    failed: int
-    success: int
-
-
-class ProcessingDocument(ResponseBody):
-    id: str
-    custom_id: str | None
-    container_tags: list[str]
-    title: str | None
-    type: str
-    status: str
-    metadata: ResponseMetadata
-    created_at: str
-    updated_at: str
-
-
-class ListedDocument(ProcessingDocument):
-    """A document in a list. `content` only where it was asked for."""
-
-    connection_id: str | None
-    summary: str | None
-    url: str | None
-    filepath: str | None
-    content: str | None = None
-
-
-class Document(ListedDocument):
-    og_image: None
-    raw: None
-    source: str | None
-    task_type: str
-    dreaming_status: str
-
-
-class ListDocumentsResponse(ResponseBody):
-    memories: list[ListedDocument]
-    pagination: Pagination
-
-
-class ProcessingResponse(ResponseBody):
-    documents: list[ProcessingDocument]
-    total_count: int
-
-
-class DocumentChunk(ResponseBody):
-    id: str
-    position: int
-    content: str
-    type: str
-    metadata: ResponseMetadata
-    created_at: str
-
-
-class DocumentChunksResponse(ResponseBody):
-    document_id: str
-    chunks: list[DocumentChunk]
-    total: int
-
-
-class DeletionError(ResponseBody):
-    id: str
-    error: str
-
-
-class DeleteDocumentsResponse(ResponseBody):
-    success: bool
-    deleted_count: int
-    errors: list[DeletionError] | None = None
-    container_tags: list[str] | None = None

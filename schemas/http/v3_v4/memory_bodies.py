@@ -1,12 +1,10 @@
 """Bodies of v4 memories."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from schemas.base import ResponseBody
-from schemas.http.field_types import Date, MetadataBody, ResponseMetadata, Text
-from schemas.http.pagination import Pagination
+from schemas.http.field_types import Date, MetadataBody, Text
 from schemas.http.v3_v4.lenient_body import ContainerTag, LenientBody
 from schemas.limits import MAX_FORGET_IDS, MAX_FORGET_QUERY_LENGTH
 
@@ -59,83 +57,3 @@ class ForgetMatchingBody(LenientBody):
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.5
     max_forget: Annotated[int, Field(ge=1, le=MAX_FORGET_IDS)] = 100
     reason: ForgetReason | None = None
-
-
-class StoredMemoryResponse(ResponseBody):
-    id: str
-    memory: str
-    created_at: str
-    forget_after: str | None
-    forget_reason: str | None
-    metadata: ResponseMetadata | None
-
-
-class CreatedMemory(StoredMemoryResponse):
-    is_static: bool
-
-
-class CreateMemoriesResponse(ResponseBody):
-    """Stored memories, and the document that holds them; None: more than one does."""
-
-    document_id: str | None
-    memories: list[CreatedMemory]
-
-
-class ForgetMemoryResponse(ResponseBody):
-    id: str
-    forgotten: bool
-
-
-class UpdatedMemory(StoredMemoryResponse):
-    version: int
-    parent_memory_id: str | None
-    root_memory_id: str | None
-
-
-class ScoredMemory(ResponseBody):
-    id: str
-    memory: str
-    score: float
-
-
-class ForgetMatchingResponse(ResponseBody):
-    """`candidates` of a dry run, else what was `forgotten`."""
-
-    dry_run: bool
-    count: int
-    forget_batch_id: str | None
-    summary: str
-    candidates: list[ScoredMemory] | None = None
-    forgotten: list[ScoredMemory] | None = None
-
-
-class MemoryVersion(ResponseBody):
-    id: str
-    memory: str
-    version: int
-    created_at: str
-    updated_at: str
-    parent_memory_id: str | None
-    root_memory_id: str | None
-    is_latest: bool
-    is_forgotten: bool
-
-
-class MemoryEntry(MemoryVersion):
-    is_static: bool
-    is_inference: bool
-    space_id: str
-    org_id: str
-    source_count: int
-    forget_after: str | None
-    forget_reason: str | None
-    metadata: ResponseMetadata | None
-    memory_relations: dict[str, str] | None
-    temporal_context: dict[str, Any] | None
-    history: list[MemoryVersion]
-    document_ids: list[str]
-
-
-class ListMemoriesResponse(ResponseBody):
-    memory_entries: list[MemoryEntry]
-    pagination: Pagination
