@@ -43,7 +43,19 @@ def parse_iso_time(text: str) -> datetime | None:
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
-class Event(BaseModel):
+class _Derivable(BaseModel):
+    """Model that can be built of another object with attributes of the same names."""
+
+    @classmethod
+    def of(cls, source: object, **given: Any) -> Self:
+        """Take the fields that are not given from an object; one with a default may be absent there, or None."""
+        fields = {name: field for name, field in cls.model_fields.items() if name not in given}
+        required = {name: getattr(source, name) for name, field in fields.items() if field.is_required()}
+        others = {name: getattr(source, name, None) for name in fields.keys() - required.keys()}
+        return cls(**required, **without_none(**others), **given)
+
+
+class Event(_Derivable):
     """Event on a topic. Frozen; unknown fields are ignored, so that older readers accept newer events."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -94,8 +106,8 @@ def _allow_further_fields(schema: dict[str, Any]) -> None:
         del schema["additionalProperties"]
 
 
-class ResponseBody(BaseModel):
-    """Response body, also of an object with attributes of these names (`model_validate`).
+class ResponseBody(_Derivable):
+    """Response body, also of an object with attributes of these names (`model_validate`, `of`).
 
     Routes exclude unset fields, so that an optional key is absent instead of null. A field that it does not have is
     refused, so that none is lost by a wrong name; its schema allows clients to expect further ones.

@@ -9,14 +9,12 @@ from api.policies import key_delegation
 from api.policies.api_keys import KEYS_LOCK
 from pipeline.rows import DocumentRow
 from schemas.events import (
-    Content,
     DocumentSubmitted,
     FormedMemory,
     ImportedDocument,
     ImportedStatement,
     KeyChanged,
     MemoriesFormed,
-    MemoryStatement,
     NamespaceChanged,
     OrganizationChanged,
     SettingsChanged,
@@ -142,25 +140,18 @@ async def submission_events(state: AppState, line: ExportedDocument) -> list[Doc
     """Build the submissions that restore a document with its original times."""
     imported = None
     if line.text is not None:
-        imported = _imported_document(line, await state.blobs.store_text(line.text))
+        text = await state.blobs.store_text(line.text)
+        imported = ImportedDocument.of(line, text=text, error=None, memories=())
     elif line.error is not None:
         imported = ImportedDocument(error=line.error, type=line.type, memories_included=line.memories_included)
-    first = DocumentSubmitted(
+    first = DocumentSubmitted.of(
+        line,
         operation="add",
-        incarnation=line.incarnation,
         document=line.key,
-        id=line.id,
         at=line.created_at,
         content=None if line.source_pending else line.source,
         upload=None if line.source_pending else line.upload,
         metadata=line.metadata or None,
-        group=line.group,
-        supporting_context=line.supporting_context,
-        date=line.date,
-        task_type=line.task_type,
-        dreaming=line.dreaming,
-        title=line.title,
-        url=line.url,
         imported=imported,
     )
     if not line.source_pending and line.updated_at <= line.created_at:
@@ -185,17 +176,6 @@ def _pending_submission(line: ExportedDocument) -> DocumentSubmitted:
     )
 
 
-def _imported_document(line: ExportedDocument, text: Content) -> ImportedDocument:
-    return ImportedDocument(
-        text=text,
-        type=line.type,
-        title=line.title,
-        summary=line.summary,
-        url=line.url,
-        memories_included=line.memories_included,
-    )
-
-
 def _memories_formed(line: ExportedDocument, row: DocumentRow) -> MemoriesFormed:
     memories = tuple(imported_memory(memory) for memory in line.memories)
     return MemoriesFormed(
@@ -204,6 +184,4 @@ def _memories_formed(line: ExportedDocument, row: DocumentRow) -> MemoriesFormed
 
 
 def imported_memory(memory: ExportedMemory) -> FormedMemory:
-    statement = {name: getattr(memory, name) for name in MemoryStatement.model_fields}
-    origin = {name: getattr(memory, name) for name in ImportedStatement.model_fields}
-    return FormedMemory(**statement, imported=ImportedStatement(**origin))
+    return FormedMemory.of(memory, incarnation=None, imported=ImportedStatement.of(memory))

@@ -73,16 +73,14 @@ class OriginTracer:
             notes.append(_not_found("its submission"))
         events = [] if submission is None else [submission_log_event(submission)]
         events += await self._extraction_events(row, submission, notes)
-        return bodies.ExplainedChunk(
-            id=chunk.id,
+        return bodies.ExplainedChunk.of(
+            chunk,
             chunk=chunk.text,
-            position=chunk.position,
             span=_chunk_span(chunk, row),
             document=_to_origin(row),
             embedder=self.embedder_name,
             events=events,
             notes=notes,
-            **without_none(heading=chunk.heading, page=chunk.page),
         )
 
     async def memory(self, namespace: NamespaceRow, id: str) -> bodies.ExplainedMemory:  # noqa: A002
@@ -96,17 +94,14 @@ class OriginTracer:
         for provenance in provenance_of(row):
             source = next(iter(documents.get(provenance.document, [])), None)
             statements.append(await self._to_stated_by(row, provenance, source, notes))
-        return bodies.ExplainedMemory(
-            id=row.id,
+        return bodies.ExplainedMemory.of(
+            row,
             **_version_state_fields(row),
-            is_static=row.is_static,
-            is_inference=row.is_inference,
             statements=statements,
             relations=await self._explained_relations(namespace, row),
             events=await self._forgetting_events(row),
             embedder=self.embedder_name,
             notes=notes,
-            **without_none(forgotten_at=row.forgotten_at, forget_reason=row.forget_reason, expires_at=row.expires_at),
         )
 
     async def _find_document(self, key: str) -> DocumentRow | None:
@@ -199,14 +194,7 @@ def _to_explained_relation(
     direction: str, relation: Relation, memory_id: str, other: MemoryRow | None
 ) -> bodies.ExplainedRelation:
     known = {} if other is None else _version_state_fields(other)
-    return bodies.ExplainedRelation(
-        kind=relation.kind,
-        direction=direction,
-        id=memory_id,
-        reason=relation.reason,
-        **known,
-        **without_none(attribute=relation.attribute, evidence=relation.evidence, score=relation.score),
-    )
+    return bodies.ExplainedRelation.of(relation, direction=direction, id=memory_id, **known)
 
 
 def _version_state_fields(row: MemoryRow) -> dict[str, Any]:
@@ -219,14 +207,8 @@ def _version_state_fields(row: MemoryRow) -> dict[str, Any]:
 
 
 def _to_origin(row: DocumentRow) -> bodies.SourceDocument:
-    return bodies.SourceDocument(
-        id=row.id,
-        title=resource_presenter.display_title(row),
-        type=row.type,
-        created_at=format_timestamp(row.created_at),
-        updated_at=format_timestamp(row.updated_at),
-        **without_none(url=row.url, file=row.upload.filename if row.upload is not None else None),
-    )
+    file = without_none(file=row.upload.filename if row.upload is not None else None)
+    return bodies.SourceDocument.of(row, title=resource_presenter.display_title(row), **file)
 
 
 def _chunk_span(chunk: ChunkRow, row: DocumentRow) -> bodies.TextSpan:

@@ -89,7 +89,7 @@ async def _formed(record: Record[MemoriesFormed], tables: FeedTables) -> FeedEve
     data = bodies.MemoriesFormedEvent(
         document=document.id,
         at=format_timestamp(event.at),
-        created=[_to_created(row) for row in created],
+        created=[bodies.CreatedMemory.of(row, memory=row.text) for row in created],
         replaced=await find_replaced(created, tables.memories),
     )
     return FeedEvent("memories.formed", data)
@@ -102,7 +102,7 @@ async def _forgotten(record: Record[MemoriesForgotten], tables: FeedTables) -> F
     if not known:
         return None
     forgotten = [bodies.ForgottenMemory(id=row.id, memory=row.text) for row in known]
-    data = bodies.MemoriesForgottenEvent(at=format_timestamp(event.at), reason=event.reason, forgotten=forgotten)
+    data = bodies.MemoriesForgottenEvent.of(event, forgotten=forgotten)
     return FeedEvent("memories.restored" if event.restores else "memories.forgotten", data)
 
 
@@ -126,17 +126,6 @@ async def find_replaced(created: Sequence[MemoryRow], memories: RowTable[MemoryR
     rows = await memories.get(targets.keys())
     replaced = [row for id_ in targets if (row := _first(rows, id_)) is not None and not row.is_latest]
     return [bodies.ReplacedMemory(id=row.id, memory=row.text, replaced_by=targets[row.id]) for row in replaced]
-
-
-def _to_created(row: MemoryRow) -> bodies.CreatedMemory:
-    return bodies.CreatedMemory(
-        id=row.id,
-        memory=row.text,
-        version=row.version,
-        is_static=row.is_static,
-        is_inference=row.is_inference,
-        is_latest=row.is_latest,
-    )
 
 
 def _first(rows: Mapping[str, Sequence[Row]], key: str) -> Row | None:

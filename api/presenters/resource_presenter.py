@@ -6,7 +6,7 @@ from typing import get_args
 from api.policies.api_keys import Principal
 from api.presenters.result_metadata import memory_metadata, memory_page, passage_metadata, speaker_metadata
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow
-from schemas.base import format_optional_timestamp, format_timestamp
+from schemas.base import without_none
 from schemas.events import KeyChanged
 from schemas.http.extensions.api_key_bodies import CallerResponse, KeyResponse, Scope
 from schemas.http.field_types import DreamingStatus
@@ -32,71 +32,32 @@ def failure_fields(row: DocumentRow) -> dict[str, str]:
     return {"error": row.error} if row.status == "failed" and row.error else {}
 
 
+def _state(row: DocumentRow) -> dict[str, str]:
+    return {"dreaming_status": extraction_status(row), **failure_fields(row)}
+
+
 def document_response(row: DocumentRow) -> DocumentResponse:
     """Present a document without chunks and memories; its content is null until its text is extracted."""
-    return DocumentResponse(
-        id=row.id,
-        title=display_title(row),
-        type=row.type,
-        summary=row.summary,
-        content=row.text,
-        metadata=row.metadata,
-        system=DocumentSystem(
-            status=row.status,
-            dreaming_status=extraction_status(row),
-            created_at=format_timestamp(row.created_at),
-            updated_at=format_timestamp(row.updated_at),
-            **failure_fields(row),
-        ),
-    )
+    system = DocumentSystem.of(row, **_state(row))
+    return DocumentResponse.of(row, title=display_title(row), content=row.text, system=system)
 
 
 def listed_document_response(row: DocumentRow, memory_count: int | None, *, content: bool) -> ListedDocument:
     """Present a document in a list; `memory_count` None: not requested."""
-    system = ListedDocumentSystem(
-        status=row.status,
-        dreaming_status=extraction_status(row),
-        created_at=format_timestamp(row.created_at),
-        updated_at=format_timestamp(row.updated_at),
-        **({} if memory_count is None else {"memory_count": memory_count}),
-        **failure_fields(row),
-    )
-    return ListedDocument(
-        id=row.id,
-        title=display_title(row),
-        type=row.type,
-        summary=row.summary,
-        metadata=row.metadata,
-        url=row.url,
-        system=system,
-        **({"content": row.text} if content else {}),
-    )
+    system = ListedDocumentSystem.of(row, **without_none(memory_count=memory_count), **_state(row))
+    shown = {"content": row.text} if content else {}
+    return ListedDocument.of(row, title=display_title(row), system=system, **shown)
 
 
 def document_ref(row: DocumentRow) -> DocumentRef:
     """Present the source of a result."""
-    return DocumentRef(
-        id=row.id,
-        title=display_title(row),
-        type=row.type,
-        metadata=row.metadata,
-        summary=row.summary,
-        system=DocumentRefSystem(
-            created_at=format_timestamp(row.created_at), updated_at=format_timestamp(row.updated_at)
-        ),
-    )
+    return DocumentRef.of(row, title=display_title(row), system=DocumentRefSystem.of(row))
 
 
 def chunk_response(row: ChunkRow, source: DocumentRow) -> ChunkResponse:
     """Present a chunk with its document's metadata, and its page unless the document uses that name itself."""
-    return ChunkResponse(
-        id=row.id,
-        position=row.position,
-        content=row.text,
-        type=row.type,
-        metadata=passage_metadata(source.type, source.metadata, row.page) | source.metadata,
-        system=ChunkSystem.model_validate(row),
-    )
+    metadata = passage_metadata(source.type, source.metadata, row.page) | source.metadata
+    return ChunkResponse.of(row, content=row.text, metadata=metadata, system=ChunkSystem.of(row))
 
 
 def listed_chunk_response(row: ChunkRow, source: DocumentRow) -> ListedChunk:
@@ -106,37 +67,30 @@ def listed_chunk_response(row: ChunkRow, source: DocumentRow) -> ListedChunk:
 def memory_response(row: MemoryRow, sources: Mapping[str, DocumentRow]) -> MemoryResponse:
     """Present a memory with the metadata of its first existing source, its page there, its trust and its days."""
     source = next((sources[key] for key in row.sources if key in sources), None)
-    return MemoryResponse(
-        id=row.id,
+    metadata = {
+        **memory_metadata(row.text, is_own=row.in_profile),
+        **speaker_metadata(row),
+        **(memory_page(row, source) | source.metadata if source else {}),
+    }
+    return MemoryResponse.of(
+        row,
         memory=row.text,
-        metadata={
-            **memory_metadata(row.text, is_own=row.in_profile),
-            **speaker_metadata(row),
-            **(memory_page(row, source) | source.metadata if source else {}),
-        },
-        is_static=row.is_static,
-        is_inference=row.is_inference,
+        metadata=metadata,
         is_latest=row.is_active,
         is_forgotten=row.forgotten_at is not None,
-        version=row.version,
-        system=MemorySystem.model_validate(row),
+        system=MemorySystem.of(row),
     )
 
 
 def listed_namespace_response(row: NamespaceRow, documents: int, memories: int) -> ListedNamespace:
-    return ListedNamespace(
-        id=namespace_id(row.name, row.epoch),
-        namespace=row.name,
-        document_count=documents,
-        memory_count=memories,
-        description=row.description,
-        system=NamespaceSystem.model_validate(row),
+    id_, system = namespace_id(row.name, row.epoch), NamespaceSystem.of(row)
+    return ListedNamespace.of(
+        row, id=id_, namespace=row.name, document_count=documents, memory_count=memories, system=system
     )
 
 
 def namespace_response(row: NamespaceRow) -> NamespaceDetails:
-    system = NamespaceSystem.model_validate(row)
-    return NamespaceDetails(namespace=row.name, supporting_context=row.supporting_context, system=system)
+    return NamespaceDetails.of(row, namespace=row.name, system=NamespaceSystem.of(row))
 
 
 def _in_order(scopes: Collection[str]) -> list[Scope]:
@@ -150,12 +104,10 @@ def key_response(row: KeyChanged, scopes: Collection[str]) -> KeyResponse:
 
 def caller_response(principal: Principal, row: KeyChanged | None) -> CallerResponse:
     """Present the caller's key; `row` None: the operator's key, which is a setting."""
-    return CallerResponse(
-        id=principal.id,
+    return CallerResponse.of(
+        principal,
         name=row.name if row else principal.id,
-        role=principal.role,
         scopes=_in_order(principal.granted),
-        namespaces=None if principal.namespaces is None else list(principal.namespaces),
         operator=principal.is_operator,
-        expires_at=None if row is None else format_optional_timestamp(row.expires_at),
+        expires_at=row and row.expires_at,
     )

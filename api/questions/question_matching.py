@@ -115,11 +115,10 @@ async def build_notification(
 async def _to_answer(row: MemoryRow, similarity: float, tables: FeedTables) -> AnsweringMemory:
     first = min(row.provenance, key=lambda statement: statement.first_stated_at, default=None)
     documents = await tables.documents.get({first.document}) if first is not None else {}
-    return AnsweringMemory(
-        id=row.id,
+    return AnsweringMemory.of(
+        row,
         memory=row.text,
         similarity=similarity,
-        is_latest=row.is_latest,
         document=next((document.id for found in documents.values() for document in found), None),
         replaced=await find_replaced([row], tables.memories),
     )

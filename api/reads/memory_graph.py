@@ -9,7 +9,6 @@ from datetime import datetime
 from api.dependencies.app_state import AppState
 from pipeline.rows import DocumentRow, MemoryRow
 from pipeline.text.english_verbs import word_set
-from schemas.base import format_optional_timestamp, format_timestamp
 from schemas.http.extensions.graph_bodies import GraphMemory, GraphName, GraphRelation, GraphResponse
 
 _APOSTROPHES = "'\u2019"
@@ -99,12 +98,6 @@ def _graph_memory(
 ) -> GraphMemory:
     stating = documents.get(row.sources[0]) if row.sources else None
     ends = [end for end in (row.forgotten_at, row.expires_at, replaced.get(row.id)) if end is not None]
-    return GraphMemory(
-        id=row.id,
-        memory=row.text,
-        document=stating.id if stating else None,
-        is_static=row.is_static,
-        is_inference=row.is_inference,
-        created_at=format_timestamp(row.created_at),
-        ended_at=format_optional_timestamp(min(ends, default=None)),
+    return GraphMemory.of(
+        row, memory=row.text, document=stating.id if stating else None, ended_at=min(ends, default=None)
     )

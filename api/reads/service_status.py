@@ -14,7 +14,6 @@ from pipeline.bus.records import DEAD_LETTER_HEADERS, DeadLetter
 from pipeline.health import HealthIssue
 from pipeline.rows import DocumentRow
 from pipeline.store.lancedb.table_size import sum_sizes
-from schemas.base import format_timestamp
 from schemas.http.extensions import operations_bodies as bodies
 from schemas.http.extensions.replay_bodies import ReplayProgressResponse
 
@@ -76,12 +75,8 @@ async def _running_replay(state: AppState) -> ReplayProgressResponse | None:
 async def failed_documents(state: AppState) -> list[bodies.FailedDocument]:
     """List documents that could not be parsed, in existing namespaces."""
     return [
-        bodies.FailedDocument(
-            namespace=namespace,
-            id=row.id,
-            title=display_title(row),
-            error=row.error or "no reason was given",
-            updated_at=format_timestamp(row.updated_at),
+        bodies.FailedDocument.of(
+            row, namespace=namespace, title=display_title(row), error=row.error or "no reason was given"
         )
         for namespace, row in _with_namespaces(state, await state.documents.failed(MAX_DOCUMENTS_SHOWN))
     ]
@@ -143,18 +138,8 @@ def _escape_surrogates(text: str) -> str:
 def dead_letter_summary(letter: DeadLetter) -> bodies.DeadLetterSummary:
     """Present a dead letter without its payload."""
     topic, partition, offset = letter.origin
-    return bodies.DeadLetterSummary(
-        id=letter.id,
-        topic=topic,
-        partition=partition,
-        offset=offset,
-        key=letter.record.key.decode(errors="replace"),
-        stage=letter.stage,
-        error=letter.error,
-        error_type=letter.error_type,
-        attempts=letter.attempts,
-        dead_lettered_at=letter.dead_lettered_at,
-    )
+    key = letter.record.key.decode(errors="replace")
+    return bodies.DeadLetterSummary.of(letter, topic=topic, partition=partition, offset=offset, key=key)
 
 
 def search_speed(buckets: Mapping[float, int]) -> bodies.SearchSpeed:

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from api.dependencies.app_state import AppState
 from api.policies.api_keys import OPERATOR_KEY_ID, Principal, principal_from_row
-from api.policies.monthly_quotas import MonthlyQuota
+from api.policies.monthly_quotas import QuotaUnit
 from pipeline.rows import NamespaceRow
 from pipeline.usage_counter import UsageCounts
 from schemas.http.extensions.operations_bodies import (
@@ -50,14 +51,11 @@ def usage_response(state: AppState, principal: Principal, month: str) -> UsageRe
 
 
 def _key_usage(state: AppState, principal: Principal, name: str, counts: UsageCounts) -> KeyUsage:
-    quota: MonthlyQuota = state.policies.quotas.key_quota(principal)
+    quota = state.policies.quotas.key_quota(principal)
     return KeyUsage(
         id=principal.id,
         name=name,
-        documents=QuotaUsage(used=counts.documents, limit=quota.documents),
-        searches=QuotaUsage(used=counts.searches, limit=quota.searches),
-        bytes=QuotaUsage(used=counts.bytes, limit=quota.bytes),
-        tokens=QuotaUsage(used=counts.tokens, limit=quota.tokens),
+        **{unit: QuotaUsage(used=getattr(counts, unit), limit=getattr(quota, unit)) for unit in get_args(QuotaUnit)},
         rate_limit=principal.rate_limit or state.policies.rate_limiter.default_limit,
     )
 

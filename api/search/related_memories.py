@@ -8,7 +8,6 @@ from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.ranking.search_request_and_hits import RelatedHit
 from pipeline.ports import DocumentTable, MemoryTable
 from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow
-from schemas.base import format_timestamp
 from schemas.http.v5.memory_bodies import MemoryIncluded, RelatedMemories, RelatedMemoryWithDocument, RelatedSystem
 
 MAX_VERSION_STEPS = 3
@@ -75,13 +74,12 @@ def _related_response(
     hit: RelatedHit, row: MemoryRow, sources: Mapping[str, DocumentRow], *, document: bool
 ) -> RelatedMemoryWithDocument:
     source = _first_source(row, sources)
-    shown = RelatedMemoryWithDocument(
-        id=row.id,
+    shown = RelatedMemoryWithDocument.of(
+        row,
         relation=hit.relation,
-        version=row.version,
         memory=row.text,
         metadata=source.metadata if source is not None else {},
-        system=RelatedSystem(updated_at=format_timestamp(row.updated_at)),
+        system=RelatedSystem.of(row),
     )
     if document and source is not None:
         shown.document = resource_presenter.document_ref(source)

@@ -30,13 +30,11 @@ DATE_TIME_PATTERN = (
     r"1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|(?:02)-(?:0[1-9]|1\d|2[0-8])))"
     r"T(?:(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z))$"
 )
-_TimeText = Annotated[
+TimeText = Annotated[
     str, BeforeValidator(lambda value: format_timestamp(value) if isinstance(value, datetime) else value)
 ]
-Timestamp = Annotated[
-    _TimeText, WithJsonSchema({"type": "string", "format": "date-time", "pattern": DATE_TIME_PATTERN})
-]
-DateTime = Annotated[_TimeText, WithJsonSchema({"type": "string", "format": "date-time"})]
+Timestamp = Annotated[TimeText, WithJsonSchema({"type": "string", "format": "date-time", "pattern": DATE_TIME_PATTERN})]
+DateTime = Annotated[TimeText, WithJsonSchema({"type": "string", "format": "date-time"})]
 """Timestamp without the pattern, which the contract omits here."""
 
 Count = Annotated[int, Field(ge=0, le=limits.MAX_SAFE_INTEGER)]

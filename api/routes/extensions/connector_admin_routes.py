@@ -13,7 +13,6 @@ from api.errors.http_errors import BadRequestError, ConflictError, ServiceUnavai
 from api.routes.contract_route import ContractRoute, error_responses
 from api.routes.v5.connector_routes import connector_not_found, require_connector_service, start_run
 from pipeline.rows import SyncRunsRow
-from schemas.base import format_optional_timestamp
 from schemas.events import ConnectorChanged, SyncReported
 from schemas.http.extensions import connector_admin_bodies as bodies
 
@@ -148,16 +147,14 @@ def _require_connector(caller: AuthenticatedCaller, id: str) -> tuple[ConnectorS
 async def _connector_status(connectors: ConnectorService, row: ConnectorChanged) -> bodies.ConnectorStatus:
     runs = await connectors.registry.load_runs(row.id)
     owner = connectors.registry.catalog.namespace_of(row.incarnation)
-    return bodies.ConnectorStatus(
-        id=row.id,
-        provider=row.provider,
+    return bodies.ConnectorStatus.of(
+        row,
         namespace=None if owner is None else owner.name,
         status="removed" if row.status == "gone" else row.status,
         account=row.account.name if row.account else None,
         documents=runs.runs[0].documents if runs.runs else 0,
-        document_limit=row.document_limit,
         sync_interval_hours=None if row.sync_interval_seconds is None else row.sync_interval_seconds / 3600,
-        last_successful_sync_at=format_optional_timestamp(runs.succeeded_at),
+        last_successful_sync_at=runs.succeeded_at,
         run=_latest_run(runs),
     )
 
@@ -166,8 +163,7 @@ def _latest_run(runs: SyncRunsRow) -> bodies.SyncRunProgress | None:
     report = runs.active_run or (runs.runs[0] if runs.runs else None)
     if report is None:
         return None
-    same = {name: getattr(report, name) for name in bodies.SyncRunProgress.model_fields.keys() - {"id", "status"}}
-    return bodies.SyncRunProgress(**same, id=report.run_id, status=_run_status(report))
+    return bodies.SyncRunProgress.of(report, id=report.run_id, status=_run_status(report))
 
 
 def _run_status(report: SyncReported) -> Literal["queued", "running", "completed", "failed"]:

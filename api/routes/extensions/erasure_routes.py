@@ -127,13 +127,10 @@ def _erasure_response(
     """Present what was erased; without a report, what a dry run counted."""
     named = scope.going_memories[:MAX_NAMED_MEMORIES] if names_memories else ()
     stated = len(scope.going_memories) - scope.derived_memories
-    return ErasureResponse(
+    return ErasureResponse.of(
+        scope,
         namespace=None if scope.namespace is None else scope.namespace.name,
         documents=scope.document_count,
-        chunks=scope.chunks,
-        memories=scope.memories,
-        shared_memories=scope.shared_memories,
-        derived_memories=scope.derived_memories,
         going_memories=[
             GoingMemory(id=memory.id, memory=memory.text, is_derived=at >= stated) for at, memory in enumerate(named)
         ],

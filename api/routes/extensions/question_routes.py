@@ -17,7 +17,7 @@ from api.questions.question_notifier import QuestionNotifier
 from api.questions.webhook_sender import SECRET_PREFIX
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.address_secrets import is_masked, mask_secrets
-from schemas.base import format_timestamp, without_none
+from schemas.base import without_none
 from schemas.events import QuestionChanged, QuestionNotification
 from schemas.http.extensions import feed_bodies as bodies
 from schemas.limits import MAX_QUESTIONS
@@ -206,14 +206,10 @@ def _to_response(questions: QuestionNotifier, question: QuestionChanged) -> bodi
     error = obstacle or (pending.error if pending else None)
     retry_at = pending.retry_at if pending and obstacle is None else None
     status = "paused" if question.is_paused else "stopped" if obstacle else "failing" if error else "active"
-    return bodies.QuestionResponse(
-        id=question.id,
-        query=question.query,
+    return bodies.QuestionResponse.of(
+        question,
         url=mask_secrets(question.url),
-        threshold=question.threshold,
         status=status,
-        created_at=format_timestamp(question.created_at),
-        updated_at=format_timestamp(question.updated_at),
         delivered=report.delivered,
         waiting=len(report.pending),
         dead_letters=[_to_undelivered(letter) for letter in report.dead_letters],
@@ -222,10 +218,4 @@ def _to_response(questions: QuestionNotifier, question: QuestionChanged) -> bodi
 
 
 def _to_undelivered(letter: QuestionNotification) -> bodies.UndeliveredNotification:
-    return bodies.UndeliveredNotification(
-        id=letter.id,
-        at=format_timestamp(letter.at),
-        memories=list(letter.memories),
-        attempts=letter.attempts,
-        error=letter.error or "",
-    )
+    return bodies.UndeliveredNotification.of(letter, memories=list(letter.memories), error=letter.error or "")

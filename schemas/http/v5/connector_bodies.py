@@ -11,7 +11,16 @@ from pydantic_core import PydanticCustomError
 from schemas.address_secrets import MASK, is_masked, mask_secrets
 from schemas.base import RequestBody, ResponseBody
 from schemas.crawl_options import parse_crawl_options
-from schemas.http.field_types import COERCE_WHOLE_FLOAT, NumberTypedInt, Omittable, ResourceId, Text, Timestamp, Uri
+from schemas.http.field_types import (
+    COERCE_WHOLE_FLOAT,
+    NumberTypedInt,
+    Omittable,
+    ResourceId,
+    Text,
+    Timestamp,
+    TimeText,
+    Uri,
+)
 from schemas.http.pagination import Pagination
 from schemas.limits import MAX_CONNECTOR_DOCUMENTS, MAX_CONNECTOR_TEXT_LENGTH
 
@@ -256,7 +265,7 @@ class SyncItemFailureResponse(ResponseBody):
     title: str | None
     error_code: str
     error_message: str
-    failed_at: str
+    failed_at: TimeText
 
 
 class SyncRun(SyncRunSummary):

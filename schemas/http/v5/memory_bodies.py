@@ -37,8 +37,8 @@ class MemoryResponse(ResponseBody):
 class DocumentRefSystem(ResponseBody):
     """Times of a source's creation and last change."""
 
-    created_at: str
-    updated_at: str
+    created_at: fields.TimeText
+    updated_at: fields.TimeText
 
 
 class DocumentRef(ResponseBody):
@@ -55,7 +55,7 @@ class DocumentRef(ResponseBody):
 class RelatedSystem(ResponseBody):
     """Time of a related memory's last change."""
 
-    updated_at: str
+    updated_at: fields.TimeText
 
 
 class RelatedMemory(ResponseBody):
