@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import dataclass
 
 from app.generation_pipeline import Pipeline
 from pipeline.bus.records import decode_batch
@@ -35,32 +36,38 @@ async def verify_tables_cover_log(pipeline: Pipeline) -> None:
         for number, end in ends.items()
         if 0 <= (behind := lag.get((topic, number), end)) < min(end, MAX_LAG)
     }
-    found = await asyncio.gather(*(_find_lost(pipeline, stage, number, at) for number, at in handled.items()))
-    lost = [records[-1] for records in found if records]
-    if lost and all(records != [] for records in found):
+    checks = await asyncio.gather(*(_check(pipeline, stage, number, at) for number, at in handled.items()))
+    lost = next((check.lost for check in checks if check.lost is not None), None)
+    if lost is not None and not any(check.has_documents for check in checks):
         raise StoreMismatchError(
             f"The tables do not belong to the log ({pipeline.bus.description}): they lack the document of record"
-            f" {lost[0].offset} of {topic}/{lost[0].partition}, which was handled. {REMEDY}"
+            f" {lost.offset} of {topic}/{lost.partition}, which was handled. {REMEDY}"
         )
 
 
-async def _find_lost(
-    pipeline: Pipeline, stage: Stage[DocumentSubmitted], partition: int, handled: int
-) -> list[Record[DocumentSubmitted]] | None:
-    """Return the newest handled submissions if none of them has left its document; None if there are none."""
+@dataclass(frozen=True, slots=True)
+class _PartitionCheck:
+    """Whether the tables have a document of the newest handled submissions; if none, the last of these, if any."""
+
+    has_documents: bool = False
+    lost: Record[DocumentSubmitted] | None = None
+
+
+async def _check(pipeline: Pipeline, stage: Stage[DocumentSubmitted], partition: int, handled: int) -> _PartitionCheck:
     begin = max(0, handled - NEWEST_SUBMISSIONS)
     newest = await _newest_by_document(pipeline, stage, partition, begin)
     expected = {document: record for document, record in newest.items() if record.offset < handled}
     if not expected:
-        return None
+        return _PartitionCheck()
     documents = pipeline.store.documents
     documents.hint_incarnations({document: record.event.incarnation for document, record in expected.items()})
     rows = await documents.get(expected.keys())
     if any(row.seq >= expected[document].offset for document, found in rows.items() for row in found):
-        return []
+        return _PartitionCheck(has_documents=True)
     # Other processes may have deleted documents since the log was read.
     later = await _newest_by_document(pipeline, stage, partition, begin)
-    return [record for document, record in expected.items() if document in later] or None
+    left = [record for document, record in expected.items() if document in later]
+    return _PartitionCheck(lost=left[-1] if left else None)
 
 
 async def _newest_by_document(
