@@ -4,10 +4,10 @@ Floors of a folder: the longest chain of imports among its own modules, in modul
 with a pronoun or a preposition.
 """
 
+import argparse
 import ast
 import re
 import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -69,7 +69,9 @@ def _docstrings(trees: Mapping[str, ast.Module]) -> Iterator[str]:
 
 def main() -> None:
     """Print the measures of a commit as Markdown rows."""
-    commit = sys.argv[1] if len(sys.argv) > 1 else "HEAD"
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("commit", nargs="?", default="HEAD", help="default: HEAD")
+    commit = parser.parse_args().commit
     sources = read_product(commit)
     trees = {path: ast.parse(source) for path, source in sources.items()}
     lines = sum(len(text.splitlines()) for text in sources.values())
