@@ -5,7 +5,8 @@ Entries hold ids, names, counts and options of a request; never a body, a key or
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -22,6 +23,8 @@ AUDIT_FIELDS_SCOPE_KEY: Final = "recollect.audit_fields"
 """Scope key of the fields that a route adds to its audit entry."""
 PARTITION_KEY: Final = "audit"
 """Record key of every entry, so that all entries are in one partition, in one order."""
+REFUSAL_WINDOW: Final = timedelta(minutes=1)
+"""Time within which further refusals of an act are counted: each entry is kept for years, and costs a key nothing."""
 MAX_DETAIL_CHARS: Final = 200
 """Maximum length of a field's value, in characters."""
 AUDITED_OPERATIONS: Final[Mapping[str, str]] = {
@@ -73,12 +76,23 @@ AUDITED_OPERATIONS: Final[Mapping[str, str]] = {
 log = logging.getLogger("recollect.audit")
 
 
+@dataclass(slots=True)
+class _Refusals:
+    """Refusals of an act to a key since `began_at`: the last one, and how many are not written yet."""
+
+    began_at: datetime
+    last: AuditEntryRecorded
+    count: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class AuditLog:
     bus: Bus
+    _refusals: dict[tuple[str, str], _Refusals] = field(default_factory=dict)
 
     async def newest(self, limit: int, before: int | None = None) -> list[tuple[int, AuditEntryRecorded]]:
         """Return entries with their offsets, newest first; `before`: only entries below that offset."""
+        await self.write_counted()
         ends = await self.bus.end_offsets(AUDIT_RECORDED.name)
         partition, end = max(ends.items(), key=lambda item: item[1], default=(0, 0))
         end = end if before is None else min(before, end)
@@ -93,6 +107,27 @@ class AuditLog:
         log.info(
             "%s by %s (%s)", entry.action, entry.key, entry.outcome, extra={"fields": entry.model_dump(mode="json")}
         )
+        if entry.outcome == "refused":
+            refusals = self._refusals.setdefault((entry.key, entry.action), _Refusals(entry.at, entry))
+            if refusals.last is not entry and entry.at - refusals.began_at < REFUSAL_WINDOW:
+                refusals.last, refusals.count = entry, refusals.count + 1
+                return
+            await self._write_count(refusals)
+            refusals.began_at, refusals.last = entry.at, entry
+        await self._publish(entry)
+
+    async def write_counted(self) -> None:
+        """Write one entry, with the number of `times`, for the refusals of each act that were only counted so far."""
+        for refusals in list(self._refusals.values()):
+            await self._write_count(refusals)
+
+    async def _write_count(self, refusals: _Refusals) -> None:
+        count, refusals.count = refusals.count, 0
+        if count:
+            details = {**refusals.last.details, "times": str(count)}
+            await self._publish(refusals.last.model_copy(update={"details": details}))
+
+    async def _publish(self, entry: AuditEntryRecorded) -> None:
         try:
             await self.bus.publish(AUDIT_RECORDED, [(PARTITION_KEY, entry)])
         except RetryableError as error:

@@ -44,4 +44,6 @@ async def open_request_policies(settings: Settings, bus: Bus, clock: Clock) -> A
             FeedbackSubmitted.model_validate_json(record.value) async for record in bus.read(FEEDBACK_SUBMITTED.name)
         ]
         feedback_limiter.restore(events, clock.now())
-        yield RequestPolicies(AuditLog(bus), RecallLog(bus), RateLimiter(settings.rate_limit), quotas, feedback_limiter)
+        audit = AuditLog(bus)
+        yield RequestPolicies(audit, RecallLog(bus), RateLimiter(settings.rate_limit), quotas, feedback_limiter)
+        await audit.write_counted()

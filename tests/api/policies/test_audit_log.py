@@ -60,6 +60,23 @@ async def test_what_a_key_may_not_is_kept_as_refused(client: ContractClient) -> 
     assert newest["details"] == {"id": "other"}
 
 
+async def test_refusals_of_one_act_within_a_minute_are_two_entries(service: Service, client: ContractClient) -> None:
+    key, reader = await issued(client, role="read")
+    for number in range(9):
+        await reader.fails(403, "DELETE", f"/admin/keys/k{number}")
+    await reader.fails(403, "PATCH", "/organization", {"organizationalContext": "x"})
+    refused = [entry for entry in await audit_entries(client) if entry["outcome"] == "refused"]
+    assert [(entry["action"], entry["details"]) for entry in refused] == [
+        ("key revoked", {"id": "k8", "times": "8"}),
+        ("organization changed", {}),
+        ("key revoked", {"id": "k0"}),
+    ]
+    assert {entry["key"] for entry in refused} == {key}
+    service.clock.advance(60)
+    await reader.fails(403, "DELETE", "/admin/keys/later")
+    assert (await audit_entries(client))[0]["details"] == {"id": "later"}
+
+
 async def test_what_failed_for_another_reason_is_no_act(client: ContractClient) -> None:
     await client.fails(404, "DELETE", "/admin/keys/nobody")
     await client.as_key("wrong").fails(401, "DELETE", "/admin/keys/nobody")
