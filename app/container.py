@@ -30,6 +30,7 @@ from app.key_destroyer import KeyDestroyer
 from app.pipeline_supervisor import PipelineSupervisor, open_supervisor
 from app.replay.replay_service import ReplayService
 from app.replay.replay_worker import ReplayWorker
+from app.wiring import wire
 from connectors.provider_interface import Provider
 from pipeline.question_registry import QuestionRegistry
 from pipeline.runtime.outage_retry import run_through_outages
@@ -84,33 +85,17 @@ class Container:
         return activate
 
     def _build_state(self, pipeline: Pipeline) -> AppState:
-        resources, store = pipeline.resources, pipeline.store
-        return AppState(
-            publisher=pipeline.publisher,
-            documents=store.documents,
-            chunks=store.chunks,
-            memories=store.memories,
-            catalog=store.catalog,
-            operations=store.operations,
-            answers=store.answers,
-            memory_repository=pipeline.memory_repository,
-            blobs=resources.blobs,
-            page_renderer=resources.page_renderer,
-            clock=resources.clock,
-            keyring=ApiKeyAuthenticator(store.catalog, self.admin_key),
-            key_tree=KeyTree(store.catalog),
+        catalog = pipeline.store.catalog
+        return wire(
+            AppState,
+            pipeline,
+            pipeline.store,
+            pipeline.resources,
+            self,
+            keyring=ApiKeyAuthenticator(catalog, self.admin_key),
+            key_tree=KeyTree(catalog),
             queries=_build_queries(pipeline),
-            health=pipeline.health,
-            metrics=resources.metrics,
-            bus=resources.bus,
-            settings_lock=resources.settings_lock,
             connectors=None if self.connectors is None else self.connectors.account_linking,
-            replays=self.replays,
-            erasures=self.erasures,
-            policies=self.policies,
-            submissions=pipeline.submissions,
-            feed=self.feed,
-            questions=self.questions,
         )
 
 

@@ -1,12 +1,16 @@
 """Builds the pipeline of a generation: tables, index, memory services and stages."""
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 from app.generation_pipeline import Pipeline, PublishInterceptor
 from app.resources import Resources
 from app.submission_follower import SubmissionFollower, show_over
+from app.wiring import wire
+from pipeline.bus.port import Bus
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.snapshots.index_snapshots import SnapshotOptions
 from pipeline.memory.formation.fact_extractor import RuleBasedExtractor
@@ -39,6 +43,8 @@ from pipeline.stages.sync_run_stages import SyncRunStages
 from pipeline.store import SharedTable, Store, open_store
 from pipeline.store.generations.generation_registry import Generation
 from pipeline.text.analyzer import hash_terms
+
+T = TypeVar("T")
 
 
 async def open_pipeline(resources: Resources, generation: Generation, *, bulk_load: bool = False) -> Pipeline:
@@ -75,75 +81,61 @@ class _PipelineBuilder:
     """Builds each part of a pipeline once, when another part first needs it."""
 
     resources: Resources
-    generation: Generation
+    target: Generation
     store: Store
     embedder: Embedder
     exit_stack: AsyncExitStack
 
+    def _make(self, kind: Callable[..., T], **given: Any) -> T:
+        """Make a part of others of this builder, of the store and of the resources."""
+        return wire(kind, self, self.store, self.resources, **given)
+
     def build(self) -> Pipeline:
-        resources, store = self.resources, self.store
         self.exit_stack.push_async_callback(self.index_cache.close)
         self.exit_stack.push_async_callback(self.submissions.close)
         stages = self._build_stages()
-        return Pipeline(
-            resources=resources,
-            generation=self.generation,
-            store=store,
-            index_cache=self.index_cache,
-            profiles=ProfileCache(
-                documents=store.documents,
-                memories=store.memories,
-                catalog=store.catalog,
-                embedder=self.embedder,
-                clock=resources.clock,
-                max_tokens=resources.settings.profile_max_tokens,
-            ),
-            memory_repository=self.memory_repository,
-            embedder=self.embedder,
-            deferred_extraction=self.deferred_extraction,
-            expiry=ExpirationWorker(
-                memories=store.memories,
-                catalog=store.catalog,
-                publisher=resources.bus,
-                clock=resources.clock,
-                locks=resources.locks,
-            ),
+        return self._make(
+            Pipeline,
+            generation=self.target,
+            profiles=self._make(ProfileCache, max_tokens=self.resources.settings.profile_max_tokens),
+            expiry=self._make(ExpirationWorker),
             stage_set=stages,
             stages=(
-                stages.shared_definitions(self.generation.number, resources.settings_lock.catch_up)
-                if resources.is_multi_process
+                stages.shared_definitions(self.generation, self.resources.settings_lock.catch_up)
+                if self.resources.is_multi_process
                 else stages.definitions()
             ),
-            submissions=self.submissions,
-            publisher=PublishInterceptor(resources.bus),
-            exit_stack=self.exit_stack,
+            publisher=PublishInterceptor(self.resources.bus),
         )
+
+    @property
+    def generation(self) -> int:
+        return self.target.number
+
+    @property
+    def publisher(self) -> Bus:
+        return self.resources.bus
 
     @cached_property
     def index_cache(self) -> NamespaceIndexCache:
-        return NamespaceIndexCache(
-            self.store.documents,
-            self.store.chunks,
-            self.store.memories,
-            self.store.catalog,
-            self.resources.settings.index_cache_bytes,
+        return self._make(
+            NamespaceIndexCache,
+            limit_bytes=self.resources.settings.index_cache_bytes,
             folder=self.resources.settings.data_dir / "index",
             snapshots=self._snapshot_options(),
         )
 
     def _snapshot_options(self) -> SnapshotOptions | None:
-        resources, generation, embedder = self.resources, self.generation, self.embedder
+        resources, embedder = self.resources, self.embedder
         if not resources.settings.index_snapshot_bytes:
             return None
         # Numbers of removed generations are used again.
-        filled = f"{generation.created_at} {generation.rollbacks}"
-        return SnapshotOptions(
-            identity=f"{resources.generations.uri(generation)} {filled} {embedder.name} {embedder.dimensions}",
+        filled = f"{self.target.created_at} {self.target.rollbacks}"
+        return self._make(
+            SnapshotOptions,
+            identity=f"{resources.generations.uri(self.target)} {filled} {embedder.name} {embedder.dimensions}",
             limit_bytes=resources.settings.index_snapshot_bytes,
             max_outdated_seconds=resources.settings.erasure_interval_hours * 3600,
-            documents=self.store.documents,
-            chunks=self.store.chunks,
-            memories=self.store.memories,
         )
 
     @cached_property
@@ -152,15 +144,12 @@ class _PipelineBuilder:
 
     @cached_property
     def memory_repository(self) -> MemoryRepository:
-        return MemoryRepository(self.store.memories, self.fact_lookup, self.store.catalog, self.resources.locks)
+        return self._make(MemoryRepository)
 
     @cached_property
     def memory_extractor(self) -> MemoryExtractor:
-        return MemoryExtractor(
-            documents=self.store.documents,
-            catalog=self.store.catalog,
-            publisher=self.resources.bus,
-            fact_lookup=self.fact_lookup,
+        return self._make(
+            MemoryExtractor,
             index=self.index_cache,
             count_memories=self.store.memories.count_by_incarnation,
             rules=RuleBasedExtractor(self.resources.settings.memory_min_worth, ShortMessages(self.embedder)),
@@ -169,17 +158,17 @@ class _PipelineBuilder:
 
     def _build_llm_extractor(self) -> LlmExtractor | None:
         """Use the language model of the settings, if there is one."""
-        resources, store = self.resources, self.store
+        resources = self.resources
         if resources.language_model is None:
             return None
-        return LlmExtractor(
+        return self._make(
+            LlmExtractor,
             model=resources.language_model,
-            catalog=store.catalog,
-            nearest_memories=NearestMemoryFinder(
-                self.index_cache, self.embedder, store.documents, store.memories.count_by_incarnation
+            nearest_memories=self._make(
+                NearestMemoryFinder,
+                index=self.index_cache,
+                count_memories=self.store.memories.count_by_incarnation,
             ),
-            publisher=resources.bus,
-            clock=resources.clock,
             input_tokens=resources.settings.llm_input_tokens,
             on_outcome=resources.metrics.observe_model_call,
             on_items=resources.metrics.observe_model_items,
@@ -189,50 +178,28 @@ class _PipelineBuilder:
     def deferred_extraction(self) -> DeferredExtraction:
         """Poll the shared tables where processes share them; else schedule in memory."""
         resources, settings = self.resources, self.resources.settings
-        debounce_policy = DebouncePolicy.from_seconds(
-            settings.dreaming_debounce_seconds, settings.dreaming_max_wait_seconds
+        kind: Callable[..., DeferredExtraction] = (
+            DeferredExtractionPoller if resources.is_multi_process else DeferredExtractionWorker
         )
-        enqueue = document_enqueuer(resources.bus, resources.blobs)
-        if resources.is_multi_process:
-            return DeferredExtractionPoller(
-                documents=self.store.documents,
-                catalog=self.store.catalog,
-                clock=resources.clock,
-                locks=resources.locks,
-                debounce_policy=debounce_policy,
-                enqueue=enqueue,
-            )
-        return DeferredExtractionWorker(
-            memory_extractor=self.memory_extractor,
-            documents=self.store.documents,
-            catalog=self.store.catalog,
-            clock=resources.clock,
-            debounce_policy=debounce_policy,
-            enqueue=enqueue,
+        return self._make(
+            kind,
+            debounce_policy=DebouncePolicy.from_seconds(
+                settings.dreaming_debounce_seconds, settings.dreaming_max_wait_seconds
+            ),
+            enqueue=document_enqueuer(resources.bus, resources.blobs),
         )
 
     @cached_property
     def extract(self) -> ExtractStage:
-        resources, store = self.resources, self.store
-        return ExtractStage(
-            documents=store.documents,
-            chunks=store.chunks,
-            memory_repository=self.memory_repository,
-            blobs=resources.blobs,
-            catalog=store.catalog,
-            publisher=resources.bus,
-            document_parser=resources.document_parser,
-            url_fetcher=resources.url_fetcher,
-            summarize=summarize,
-            tombstones=store.tombstones,
-        )
+        return self._make(ExtractStage, summarize=summarize)
 
     @cached_property
     def submissions(self) -> SubmissionFollower:
         """Show submissions over tables that others write, or by writing the tables of this process."""
         bus, store = self.resources.bus, self.store
-        generation = self.generation.number if self.resources.is_multi_process else 0
-        definition = replace(self.extract.definition, generation=generation)
+        definition = replace(
+            self.extract.definition, generation=self.generation if self.resources.is_multi_process else 0
+        )
         if isinstance(store.documents, SharedTable):
             documents: SharedTable[DocumentRow] = store.documents
             show = show_over(documents, store.tombstones)
@@ -240,63 +207,15 @@ class _PipelineBuilder:
         return SubmissionFollower(bus, definition, self.extract.apply_to_documents)
 
     def _build_stages(self) -> StageSet:
-        store, resources, generation = self.store, self.resources, self.generation.number
-        documents, catalog, bus, blobs = store.documents, store.catalog, resources.bus, resources.blobs
+        chunk_size = self.resources.index_config(self.target).chunk_size
         return StageSet(
             extract=self.extract,
-            chunk=ChunkStage(
-                documents=documents,
-                blobs=blobs,
-                catalog=catalog,
-                publisher=bus,
-                splitter=StructuredSplitter(resources.index_config(self.generation).chunk_size),
-                generation=generation,
-            ),
-            index=IndexStage(
-                documents=documents,
-                chunks=store.chunks,
-                blobs=blobs,
-                catalog=catalog,
-                count_terms=hash_terms,
-                dimensions=self.embedder.dimensions,
-                generation=generation,
-            ),
-            embed=EmbedStage(
-                documents=documents,
-                chunks=store.chunks,
-                blobs=blobs,
-                catalog=catalog,
-                embedder=self.embedder,
-                count_terms=hash_terms,
-                generation=generation,
-            ),
-            form_memories=FormMemoriesStage(
-                documents=documents,
-                memories=store.memories,
-                catalog=catalog,
-                blobs=blobs,
-                publisher=bus,
-                memory_extractor=self.memory_extractor,
-                deferred_extraction=self.deferred_extraction,
-            ),
-            project_memories=ProjectMemoriesStage(
-                documents=documents,
-                memories=store.memories,
-                catalog=catalog,
-                embedder=self.embedder,
-                memory_repository=self.memory_repository,
-                count_terms=hash_terms,
-            ),
-            forget_memories=ForgetMemoriesStage(catalog, self.memory_repository),
-            operations=NamespaceOperationsStage(
-                documents=documents,
-                catalog=catalog,
-                operations=store.operations,
-                publisher=bus,
-                clock=resources.clock,
-                eraser=store,
-                settings_lock=resources.settings_lock,
-                submissions=self.submissions,
-            ),
-            sync_runs=SyncRunStages(store.syncs),
+            chunk=self._make(ChunkStage, splitter=StructuredSplitter(chunk_size)),
+            index=self._make(IndexStage, count_terms=hash_terms, dimensions=self.embedder.dimensions),
+            embed=self._make(EmbedStage, count_terms=hash_terms),
+            form_memories=self._make(FormMemoriesStage),
+            project_memories=self._make(ProjectMemoriesStage, count_terms=hash_terms),
+            forget_memories=self._make(ForgetMemoriesStage),
+            operations=self._make(NamespaceOperationsStage, eraser=self.store),
+            sync_runs=SyncRunStages(self.store.syncs),
         )
