@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from api.mcp import tool_arguments, tool_definitions, tool_results
 from api.mcp.service_client import ServiceClient, ToolCallError
-from api.mcp.tool_definitions import TOOL_DEFINITIONS, Tool
+from api.mcp.tool_definitions import TOOLS, Tool
 from api.middleware.exception_handlers import validation_issue
 from schemas.base import RequestBody
 from schemas.limits import NAMESPACE_PATTERN
@@ -51,7 +51,6 @@ CONTEXT_PROMPT = types.Prompt(
         types.PromptArgument(name="about", description="What the conversation will be about.", required=False),
     ],
 )
-_TOOLS_BY_NAME = {tool.name: tool for tool in TOOL_DEFINITIONS}
 
 
 def create_server(client_for: ClientFactory) -> Server:
@@ -79,7 +78,7 @@ class _Handlers:
     client_for: ClientFactory
 
     async def call_tool(self, context: RequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
-        tool = _TOOLS_BY_NAME.get(params.name)
+        tool = TOOLS.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:100]!r}; tools/list shows all tools.")
         try:
@@ -147,11 +146,11 @@ def _describe_errors(error: ValidationError) -> str:
 
 
 async def _list_tools(_: RequestContext, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=[_tool_description(tool) for tool in TOOL_DEFINITIONS])
+    return types.ListToolsResult(tools=[_tool_description(tool) for tool in TOOLS.values()])
 
 
 @cache
-def _tool_description(tool: Tool[Any]) -> types.Tool:
+def _tool_description(tool: Tool) -> types.Tool:
     # Cached: every client lists the tools when it starts, and building the schemas takes 10 ms.
     return types.Tool(
         name=tool.name,
@@ -240,12 +239,12 @@ async def read_resource(client: ServiceClient, uri: str) -> str:
         raise ToolCallError(
             f"There is no resource {uri[:200]!r}, only {NAMESPACES_URI} and one {PROFILE_URI_TEMPLATE} each."
         )
-    return (await tool_definitions.profile(client, tool_arguments.ProfileArguments(namespace=namespace))).as_text()
+    return (await tool_definitions.get_profile(client, tool_arguments.ProfileArguments(namespace=namespace))).as_text()
 
 
 async def conversation_context(client: ServiceClient, prompt_arguments: tool_arguments.ContextArguments) -> str:
     """Return the start of a conversation: the profile, and search results about its subject."""
-    profile = await tool_definitions.profile(
+    profile = await tool_definitions.get_profile(
         client, tool_arguments.ProfileArguments(namespace=prompt_arguments.namespace)
     )
     parts = ["This is what is remembered. Use it where it helps, and do not repeat it unasked.", profile.as_text()]
@@ -253,7 +252,7 @@ async def conversation_context(client: ServiceClient, prompt_arguments: tool_arg
         question = tool_arguments.SearchArguments(
             query=prompt_arguments.about, namespace=profile.namespace, limit=MAX_CONTEXT_RESULTS
         )
-        results = await tool_definitions.search(client, question)
+        results = await tool_definitions.search_memory(client, question)
         parts += [f"# About: {prompt_arguments.about}", results.as_text()]
     return "\n\n".join(parts)
 

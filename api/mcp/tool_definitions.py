@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from inspect import signature
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from api.mcp import tool_arguments, tool_results
@@ -11,25 +12,66 @@ from pipeline.text.page_breaks import page_phrase
 from schemas.base import RequestBody
 
 T = TypeVar("T", bound=RequestBody)
+R = TypeVar("R", bound=tool_results.ToolResult)
+
+
+Handler = Callable[[ServiceClient, T], Awaitable[R]]
 
 
 @dataclass(frozen=True, slots=True)
-class Tool(Generic[T]):
+class Tool:
     """Tool with its annotations; clients show `read_only` and `destructive` when they ask for consent."""
 
     name: str
     title: str
     description: str
-    arguments_type: type[T]
+    arguments_type: type[RequestBody]
     result_type: type[tool_results.ToolResult]
-    handler: Callable[[ServiceClient, T], Awaitable[tool_results.ToolResult]]
-    read_only: bool = True
-    destructive: bool = False
-    idempotent: bool = True
+    handler: Handler[Any, tool_results.ToolResult]
+    read_only: bool
+    destructive: bool
+    idempotent: bool
     """True if a repeated call with the same arguments has no further effect."""
 
 
-async def search(client: ServiceClient, args: tool_arguments.SearchArguments) -> tool_results.SearchResults:
+TOOLS: Final[dict[str, Tool]] = {}
+"""Tools by name, in the order in which they are listed."""
+
+
+def _tool(
+    title: str, description: str, *, read_only: bool = True, destructive: bool = False, idempotent: bool = True
+) -> Callable[[Handler[T, R]], Handler[T, R]]:
+    """Add a tool with the name of its function, whose annotations tell the types of arguments and result."""
+
+    def add(handler: Handler[T, R]) -> Handler[T, R]:
+        types, name = signature(handler), handler.__name__
+        _, args = types.parameters.values()
+        TOOLS[name] = Tool(
+            name,
+            title,
+            description,
+            args.annotation,
+            types.return_annotation,
+            handler,
+            read_only,
+            destructive,
+            idempotent,
+        )
+        return handler
+
+    return add
+
+
+@_tool(
+    "Search memory",
+    "Look up what is remembered: facts about people and projects, and passages of"
+    " documents, notes, mails and chats. Use it before you answer anything that may depend on earlier"
+    " conversations, preferences, decisions or the user's documents, and before you say that you don't"
+    " know. A topic alone (the user's health) finds all that is known of it. Results come best first; below a"
+    " similarity of about 0.5 they are often about something else. If a passage is cut short,"
+    " get_document has the rest.",
+)
+async def search_memory(client: ServiceClient, args: tool_arguments.SearchArguments) -> tool_results.SearchResults:
     """POST /ns/{ns}/search."""
     namespace = await client.resolve_namespace(args.namespace)
     body: dict[str, Any] = {
@@ -63,7 +105,17 @@ def _to_search_hit(result: dict[str, Any]) -> tool_results.SearchHit:
     )
 
 
-async def add(client: ServiceClient, args: tool_arguments.AddArguments) -> tool_results.DocumentAdded:
+@_tool(
+    "Add to memory",
+    "Remember something for later conversations: what the user says about themselves, a"
+    " preference, a decision with its reason, the outcome of a piece of work, or a whole document or"
+    " web page. Use it when the user asks you to remember, or says something lasting; not for small"
+    " talk, not for what is only needed now, and never for passwords or keys. Facts that contradict"
+    " older ones replace them by themselves: just add the new one.",
+    read_only=False,
+    idempotent=False,
+)
+async def add_memory(client: ServiceClient, args: tool_arguments.AddArguments) -> tool_results.DocumentAdded:
     """POST /ns/{ns}/document, with instant extraction, as the conversation may soon ask for it."""
     namespace = await client.resolve_namespace(args.namespace)
     body = args.model_dump(by_alias=True, exclude_none=True, exclude={"namespace", "context"})
@@ -73,7 +125,16 @@ async def add(client: ServiceClient, args: tool_arguments.AddArguments) -> tool_
     return tool_results.DocumentAdded(namespace=namespace, id=accepted["id"], status=accepted["status"])
 
 
-async def forget(client: ServiceClient, args: tool_arguments.ForgetArguments) -> tool_results.ForgetResult:
+@_tool(
+    "Forget memories",
+    "Make facts be forgotten, when the user asks for it. Two calls: first with `query`,"
+    " which only shows what fits, with ids; then, once the user agreed, with those `ids` and `dryRun`"
+    " false. Forgotten facts are not recalled any more, but the passages of documents that say them still are:"
+    " offer the user `redact`, which takes the sentences out of the documents too.",
+    read_only=False,
+    destructive=True,
+)
+async def forget_memory(client: ServiceClient, args: tool_arguments.ForgetArguments) -> tool_results.ForgetResult:
     """DELETE /ns/{ns}/memories by id, or a preview."""
     namespace = await client.resolve_namespace(args.namespace)
     path = f"/ns/{quote(namespace)}/memories"
@@ -100,7 +161,13 @@ async def forget(client: ServiceClient, args: tool_arguments.ForgetArguments) ->
     )
 
 
-async def profile(client: ServiceClient, args: tool_arguments.ProfileArguments) -> tool_results.ProfileResult:
+@_tool(
+    "Get profile",
+    "What is known about whom the namespace is for, on one page: what lasts, what is going"
+    " on, and the sections the operator chose. Use it once at the start of a conversation to know whom"
+    " you are talking to; for a particular question use search_memory.",
+)
+async def get_profile(client: ServiceClient, args: tool_arguments.ProfileArguments) -> tool_results.ProfileResult:
     """POST /ns/{ns}/profile."""
     namespace = await client.resolve_namespace(args.namespace)
     sections = (await client.call("POST", f"/ns/{quote(namespace)}/profile", body={}))["profile"]
@@ -116,6 +183,11 @@ async def profile(client: ServiceClient, args: tool_arguments.ProfileArguments) 
     )
 
 
+@_tool(
+    "List documents",
+    "The documents that were added, newest first, with their ids and whether they could be"
+    " read. To find something by what it says use search_memory.",
+)
 async def list_documents(
     client: ServiceClient, args: tool_arguments.ListDocumentsArguments
 ) -> tool_results.DocumentPage:
@@ -132,6 +204,11 @@ async def list_documents(
     return tool_results.DocumentPage(namespace=namespace, documents=documents, **_page_fields(listed))
 
 
+@_tool(
+    "Get a document",
+    "The text of one document and the facts found in it. Long texts come in parts: if the"
+    " answer has a `nextOffset`, call again with it.",
+)
 async def get_document(client: ServiceClient, args: tool_arguments.GetDocumentArguments) -> tool_results.DocumentText:
     """GET /ns/{ns}/document/{id}; returns a part of the text."""
     namespace = await client.resolve_namespace(args.namespace)
@@ -155,6 +232,11 @@ async def get_document(client: ServiceClient, args: tool_arguments.GetDocumentAr
     )
 
 
+@_tool(
+    "List namespaces",
+    "Whose memories there are and this key may read, with how much is in each. Use it when"
+    " you do not know which `namespace` to give to the other tools.",
+)
 async def list_namespaces(
     client: ServiceClient, args: tool_arguments.ListNamespacesArguments
 ) -> tool_results.NamespacePage:
@@ -182,96 +264,11 @@ def _page_fields(listed: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@_tool(
+    "Who am I",
+    "Which key is in use, and which namespaces it may read or write. Use it when a call was refused.",
+)
 async def whoami(client: ServiceClient, _: tool_arguments.WhoAmIArguments) -> tool_results.CallerResult:
     """GET /admin/whoami."""
     caller = await client.call("GET", "/admin/whoami")
     return tool_results.CallerResult.model_validate({**caller, "defaultNamespace": client.default_namespace})
-
-
-TOOL_DEFINITIONS: tuple[Tool[Any], ...] = (
-    Tool(
-        name="search_memory",
-        title="Search memory",
-        description="Look up what is remembered: facts about people and projects, and passages of"
-        " documents, notes, mails and chats. Use it before you answer anything that may depend on earlier"
-        " conversations, preferences, decisions or the user's documents, and before you say that you don't"
-        " know. A topic alone (the user's health) finds all that is known of it. Results come best first; below a"
-        " similarity of about 0.5 they are often about something else. If a passage is cut short,"
-        " get_document has the rest.",
-        arguments_type=tool_arguments.SearchArguments,
-        result_type=tool_results.SearchResults,
-        handler=search,
-    ),
-    Tool(
-        name="add_memory",
-        title="Add to memory",
-        description="Remember something for later conversations: what the user says about themselves, a"
-        " preference, a decision with its reason, the outcome of a piece of work, or a whole document or"
-        " web page. Use it when the user asks you to remember, or says something lasting; not for small"
-        " talk, not for what is only needed now, and never for passwords or keys. Facts that contradict"
-        " older ones replace them by themselves: just add the new one.",
-        arguments_type=tool_arguments.AddArguments,
-        result_type=tool_results.DocumentAdded,
-        handler=add,
-        read_only=False,
-        idempotent=False,
-    ),
-    Tool(
-        name="forget_memory",
-        title="Forget memories",
-        description="Make facts be forgotten, when the user asks for it. Two calls: first with `query`,"
-        " which only shows what fits, with ids; then, once the user agreed, with those `ids` and `dryRun`"
-        " false. Forgotten facts are not recalled any more, but the passages of documents that say them still are:"
-        " offer the user `redact`, which takes the sentences out of the documents too.",
-        arguments_type=tool_arguments.ForgetArguments,
-        result_type=tool_results.ForgetResult,
-        handler=forget,
-        read_only=False,
-        destructive=True,
-    ),
-    Tool(
-        name="get_profile",
-        title="Get profile",
-        description="What is known about whom the namespace is for, on one page: what lasts, what is going"
-        " on, and the sections the operator chose. Use it once at the start of a conversation to know whom"
-        " you are talking to; for a particular question use search_memory.",
-        arguments_type=tool_arguments.ProfileArguments,
-        result_type=tool_results.ProfileResult,
-        handler=profile,
-    ),
-    Tool(
-        name="list_documents",
-        title="List documents",
-        description="The documents that were added, newest first, with their ids and whether they could be"
-        " read. To find something by what it says use search_memory.",
-        arguments_type=tool_arguments.ListDocumentsArguments,
-        result_type=tool_results.DocumentPage,
-        handler=list_documents,
-    ),
-    Tool(
-        name="get_document",
-        title="Get a document",
-        description="The text of one document and the facts found in it. Long texts come in parts: if the"
-        " answer has a `nextOffset`, call again with it.",
-        arguments_type=tool_arguments.GetDocumentArguments,
-        result_type=tool_results.DocumentText,
-        handler=get_document,
-    ),
-    Tool(
-        name="list_namespaces",
-        title="List namespaces",
-        description="Whose memories there are and this key may read, with how much is in each. Use it when"
-        " you do not know which `namespace` to give to the other tools.",
-        arguments_type=tool_arguments.ListNamespacesArguments,
-        result_type=tool_results.NamespacePage,
-        handler=list_namespaces,
-    ),
-    Tool(
-        name="whoami",
-        title="Who am I",
-        description="Which key is in use, and which namespaces it may read or write. Use it when a call was refused.",
-        arguments_type=tool_arguments.WhoAmIArguments,
-        result_type=tool_results.CallerResult,
-        handler=whoami,
-    ),
-)
