@@ -6,18 +6,15 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Protocol
 
+from api.feed.event_reader import OUTAGES, RETRY_SECONDS, EventReader
 from api.feed.feed_cursor import FeedPosition, Place
-from api.feed.feed_events import FeedEvent, FeedTables
-from api.feed.feed_sources import FeedSource
+from api.feed.feed_events import FeedEvent
 from api.feed.log_blocks import LogBlocks
 from api.feed.past_events import PastRecord, read_past_records
 from api.feed.rows_ahead import MAX_RECORDS_AHEAD
 from pipeline.bus.port import Bus
-from pipeline.errors import RetryableError
 from pipeline.rows import NamespaceRow
-from pipeline.stage import Record
 
 PART_EVENTS = 1024
 """Events of a part."""
@@ -28,9 +25,6 @@ MAX_STAGE_WAIT_SECONDS = 5.0
 SHARED_SECONDS = 5.0
 """Time for which a part is given to others than those who waited for it: its rows may change."""
 MAX_SHARED_BYTES = 8 * 1024 * 1024
-RETRY_SECONDS = 0.5
-OUTAGES = (RetryableError, OSError)
-"""Failures of the log and of the tables that pass."""
 _PartKey = tuple[tuple[str, ...], str]
 log = logging.getLogger(__name__)
 
@@ -67,27 +61,6 @@ class _SharedPart:
     read_at: float
 
 
-class EventSource(Protocol):
-    """The hub, as far as a history needs it."""
-
-    @property
-    def position(self) -> FeedPosition: ...
-
-    def tables(self) -> FeedTables: ...
-
-    def to_plain_text(self, position: FeedPosition) -> str: ...
-
-    def to_cursor(self, plain_text: str) -> str: ...
-
-    async def wait_until_handled(self, source: FeedSource, record: Record[Any]) -> None: ...
-
-    async def read_ahead(self, records: Sequence[tuple[FeedSource, Record[Any]]]) -> FeedTables | None: ...
-
-    async def build_event(
-        self, source: FeedSource, record: Record[Any], ahead: FeedTables | None = None
-    ) -> FeedEvent | None: ...
-
-
 async def _windows(records: AsyncIterator[PastRecord]) -> AsyncIterator[Sequence[PastRecord]]:
     """Gather records whose rows are read together."""
     together: list[PastRecord] = []
@@ -107,11 +80,11 @@ class FeedHistory:
     frame ends there, so that few parts serve all.
     """
 
-    def __init__(self, bus: Bus, source: EventSource) -> None:
+    def __init__(self, bus: Bus, reader: EventReader) -> None:
         self.reads = asyncio.Semaphore(MAX_READS)
         self._partitions = bus.partitions
         self._log = LogBlocks(bus)
-        self._source = source
+        self.reader = reader
         self._shared: deque[_SharedPart] = deque()
         self._bytes = 0
         self._found: dict[_PartKey, tuple[Part, int]] = {}
@@ -121,9 +94,9 @@ class FeedHistory:
 
     async def read_after(self, namespace: str, position: FeedPosition) -> Part:
         """Return what follows a position; perhaps nothing yet, if a stage has to work first."""
-        row = self._source.tables().catalog.namespace(namespace)
+        row = self.reader.tables().catalog.namespace(namespace)
         if row is None:
-            return Part((), dict(self._source.position), reaches_now=True)
+            return Part((), dict(self.reader.position), reaches_now=True)
         self._drop_old()
         key = self._key(row, position)
         if key in self._found:
@@ -155,7 +128,7 @@ class FeedHistory:
         async with self.reads:
             frames: list[Frame] = []
             keys, withdrawn = [self._key(row, start)], self._withdrawn
-            position, end = dict(start), dict(self._source.position)
+            position, end = dict(start), dict(self.reader.position)
             try:
                 reaches_now = await self._read_frames(row, position, end, frames, keys)
             except OUTAGES as error:
@@ -181,14 +154,14 @@ class FeedHistory:
         async with aclosing(read_past_records(self._log, self._partitions, row.incarnations, position, end)) as records:
             async for together in _windows(records):
                 handled = await self._wait_for_stages(together)
-                ahead = await self._source.read_ahead([(past.source, past.record) for past in handled])
+                ahead = await self.reader.read_ahead([(past.source, past.record) for past in handled])
                 for past in handled:
-                    event = await self._source.build_event(past.source, past.record, ahead)
+                    event = await self.reader.build_event(past.source, past.record, ahead)
                     position[past.place] = past.record.log_offset + 1
                     if event is None:
                         continue
                     key = self._key(row, position)
-                    frames.append(to_frame(past.place, past.record.log_offset, self._source.to_cursor(key[1]), event))
+                    frames.append(to_frame(past.place, past.record.log_offset, self.reader.to_cursor(key[1]), event))
                     keys.append(key)
                     if len(frames) >= PART_EVENTS or keys[-1] in self._found:
                         return False
@@ -201,13 +174,13 @@ class FeedHistory:
         for index, past in enumerate(records):
             try:
                 async with asyncio.timeout(MAX_STAGE_WAIT_SECONDS):
-                    await self._source.wait_until_handled(past.source, past.record)
+                    await self.reader.wait_until_handled(past.source, past.record)
             except TimeoutError:
                 return records[:index]
         return records
 
     def _key(self, row: NamespaceRow, position: FeedPosition) -> _PartKey:
-        return row.incarnations, self._source.to_plain_text(position)
+        return row.incarnations, self.reader.to_plain_text(position)
 
     def _share(self, part: Part, keys: Sequence[_PartKey]) -> None:
         now = asyncio.get_running_loop().time()

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter, defaultdict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,16 +12,15 @@ from typing import Any, TypeVar
 
 from api.errors.http_errors import ApiError, BadRequestError, ServiceUnavailableError, TooManyRequestsError
 from api.feed import feed_sources
-from api.feed.feed_cursor import MAX_CURSOR_CHARACTERS, CursorCipher, FeedPosition, decode_cursor, encode_cursor
-from api.feed.feed_events import FeedEvent, FeedTables, to_feed_event
-from api.feed.feed_history import OUTAGES, RETRY_SECONDS, FeedHistory, Part, to_frame
+from api.feed.event_reader import EventReader
+from api.feed.feed_cursor import CursorCipher, FeedPosition
+from api.feed.feed_events import FeedTables
+from api.feed.feed_history import FeedHistory, to_frame
 from api.feed.feed_subscription import FeedSubscription
 from api.feed.past_events import count_between
 from api.feed.repeated_records import RepeatedRecords, read_lookback
-from api.feed.rows_ahead import MAX_RECORDS_AHEAD, read_rows_ahead
-from api.feed.stage_progress import StageProgress
+from api.feed.rows_ahead import MAX_RECORDS_AHEAD
 from pipeline.bus.port import Bus
-from pipeline.runtime.backoff import exponential_backoff
 from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.stage import Record, consumer_group
 
@@ -36,9 +35,6 @@ MAX_QUEUED_RECORDS = 256
 REFUSED_RETRY_SECONDS = 30
 REACH_SECONDS = 10.0
 """Wait for this process to come as far as the one where a listener was before."""
-MAX_RETRY_SECONDS = 8.0
-MAX_ATTEMPTS = 5
-"""Attempts at a record whose rows cannot be read; then it is left out, so that it holds up no others."""
 MAX_AHEAD_SECONDS = 0.25
 """Time for which rows that were read ahead are used: they may be deleted meanwhile."""
 log = logging.getLogger(__name__)
@@ -68,12 +64,11 @@ class FeedHub:
     def __init__(
         self, bus: Bus, settings_lock: SettingsLock, tables: Callable[[], FeedTables], cursor_keys: str | None = None
     ) -> None:
-        self.tables = tables
-        self.history = FeedHistory(bus, self)
-        self._cipher = CursorCipher(cursor_keys)
+        self.reader = EventReader(bus, tables, CursorCipher(cursor_keys))
+        self.history = FeedHistory(bus, self.reader)
         self._bus = bus
         self._settings_lock = settings_lock
-        self._position: dict[tuple[str, int], int] = {}
+        self._position = self.reader.position
         self._listeners: defaultdict[str, set[FeedSubscription]] = defaultdict(set)
         self._listeners_by_key: Counter[str] = Counter()
         self._queues: dict[tuple[str, int], asyncio.Queue[Record[Any]]] = {}
@@ -83,31 +78,6 @@ class FeedHub:
         """Whether a worker ended after an error: then everything begins anew with the next listener."""
         self._followers: AsyncExitStack | None = None
         self._lock = asyncio.Lock()
-        self._progress = StageProgress(bus, lambda: tables().generation)
-
-    @property
-    def position(self) -> FeedPosition:
-        return self._position
-
-    def encode(self, position: FeedPosition) -> str:
-        return self.to_cursor(self.to_plain_text(position))
-
-    def to_cursor(self, plain_text: str) -> str:
-        """Encrypt a position that was written for this process."""
-        return self._cipher.encrypt(plain_text)
-
-    def to_plain_text(self, position: FeedPosition) -> str:
-        """Write a position for this process only."""
-        return encode_cursor(position, feed_sources.SOURCE_NAMES, self._bus.partitions)
-
-    def decode(self, cursor: str) -> FeedPosition:
-        """Read a cursor; ValueError if it is not of this log."""
-        if len(cursor) > MAX_CURSOR_CHARACTERS:
-            raise ValueError("it is too long")
-        return decode_cursor(self._cipher.decrypt(cursor), feed_sources.SOURCE_NAMES, self._bus.partitions)
-
-    async def read_after(self, namespace: str, position: FeedPosition) -> Part:
-        return await self.history.read_after(namespace, position)
 
     @asynccontextmanager
     async def listen(
@@ -128,7 +98,7 @@ class FeedHub:
             if start is not None:
                 await self._wait_until_sent(start)
                 self._require_reachable(start)
-            subscription = FeedSubscription(self, namespace, start, may_continue)
+            subscription = FeedSubscription(self.history, namespace, start, may_continue)
             self._listeners[namespace].add(subscription)
             try:
                 yield subscription
@@ -141,37 +111,6 @@ class FeedHub:
             async with self._lock:
                 if not self._listeners and not self._listeners_by_key.total():
                     await self._stop()
-
-    async def wait_until_handled(self, source: feed_sources.FeedSource, record: Record[Any]) -> None:
-        """Wait until the stages of the source have handled the record; outages are waited out."""
-        await self._retried(partial(self._progress.wait_until_handled, source, record))
-
-    async def read_ahead(self, records: Sequence[tuple[feed_sources.FeedSource, Record[Any]]]) -> FeedTables | None:
-        """Return tables with the rows of handled records; None if some cannot be read, as `build_event` then says."""
-        try:
-            return await self._retried(lambda: read_rows_ahead(records, self.tables()))
-        except (RuntimeError, ValueError):
-            return None
-
-    async def build_event(
-        self, source: feed_sources.FeedSource, record: Record[Any], ahead: FeedTables | None = None
-    ) -> FeedEvent | None:
-        """Return what a handled record changed; None, after some attempts, if its rows cannot be read.
-
-        `ahead`: what `read_ahead` returned for it a moment ago.
-        """
-        for attempt in range(1, MAX_ATTEMPTS + 1):
-            tables = ahead if ahead is not None and attempt == 1 else self.tables()
-            try:
-                return await self._retried(partial(to_feed_event, source, record, tables))
-            except (RuntimeError, ValueError) as error:
-                place = f"{record.topic}/{record.partition}/{record.log_offset}"
-                if attempt == MAX_ATTEMPTS:
-                    log.exception("A feed leaves out %s: what it changed cannot be read.", place)
-                else:
-                    log.warning("A feed could not read what %s changed: %r", place, error)
-                    await asyncio.sleep(exponential_backoff(RETRY_SECONDS, attempt, MAX_RETRY_SECONDS))
-        return None
 
     async def close(self) -> None:
         """End every stream and stop following."""
@@ -193,7 +132,7 @@ class FeedHub:
 
     def _decode_last_event_id(self, cursor: str) -> FeedPosition:
         try:
-            return self.decode(cursor)
+            return self.reader.decode(cursor)
         except ValueError as error:
             raise BadRequestError(
                 "The Last-Event-ID is not one of this feed", f"{error}. Connect without it to begin anew."
@@ -248,7 +187,7 @@ class FeedHub:
         if source is not feed_sources.PROCESSED:
             return await self._bus.end_offsets(source.topic.name)
         stage, topic = source.stages[0]
-        return await self._bus.positions(consumer_group(stage, self.tables().generation), topic.name)
+        return await self._bus.positions(consumer_group(stage, self.reader.tables().generation), topic.name)
 
     async def _stop(self) -> None:
         followers, self._followers = self._followers, None
@@ -264,7 +203,7 @@ class FeedHub:
 
     async def _enqueue(self, source: feed_sources.FeedSource, batch: Sequence[Record[Any]]) -> None:
         # A namespace that began in another process must be known before its first record is looked at.
-        await self._retried(self._settings_lock.catch_up)
+        await self.reader.retried(self._settings_lock.catch_up)
         for record in batch:
             await self._queue_of(source, record.partition).put(record)
 
@@ -288,25 +227,25 @@ class FeedHub:
                 pending.append(queue.get_nowait())
             record = pending.popleft()
             if repeated is None:
-                repeated = await self._retried(
+                repeated = await self.reader.retried(
                     partial(read_lookback, self._bus, source, record.partition, record.log_offset)
                 )
             is_news = not repeated.is_repeated(record) and bool(self._listeners_of(record))
             # Without listeners too: one that resumes reads up to this position, and hears the earlier source live.
-            await self.wait_until_handled(source, record)
+            await self.reader.wait_until_handled(source, record)
             if source is feed_sources.FORGOTTEN or (
                 source is feed_sources.PROCESSED and record.event.operation == "delete"
             ):
                 self.history.withdraw()
             rows = await self._rows_ahead(source, record, pending, ahead) if is_news else None
-            event = await self.build_event(source, record, rows) if is_news else None
+            event = await self.reader.build_event(source, record, rows) if is_news else None
             await self._wait_for_earlier(source, record)
             # No await from here on: a listener that joins has either the event in its position or hears it.
             self._position[source.name, record.partition] = record.log_offset + 1
             self._advanced.set()
             if event is not None and (listeners := self._listeners_of(record)):
                 place = (source.name, record.partition)
-                frame = to_frame(place, record.log_offset, self.encode(self._position), event)
+                frame = to_frame(place, record.log_offset, self.reader.encode(self._position), event)
                 for listener in listeners:
                     listener.offer(frame)
 
@@ -316,8 +255,10 @@ class FeedHub:
         """Return the rows of a record, read together with those of the handled records after it."""
         now = asyncio.get_running_loop().time()
         if record.log_offset >= ahead.until or now - ahead.read_at > MAX_AHEAD_SECONDS:
-            handled = [record, *takewhile(lambda later: self._progress.is_handled(source, later), pending)]
-            ahead.tables = await self.read_ahead([(source, each) for each in handled]) if len(handled) > 1 else None
+            handled = [record, *takewhile(lambda later: self.reader.progress.is_handled(source, later), pending)]
+            ahead.tables = (
+                await self.reader.read_ahead([(source, each) for each in handled]) if len(handled) > 1 else None
+            )
             ahead.until, ahead.read_at = handled[-1].log_offset + 1, now
         return ahead.tables
 
@@ -328,10 +269,10 @@ class FeedHub:
         elif source is feed_sources.PROCESSED:
             place, end = (
                 (feed_sources.EXTRACTED.name, record.partition),
-                self._progress.made_until(source, record.partition),
+                self.reader.progress.made_until(source, record.partition),
             )
         elif source is feed_sources.FORGOTTEN:
-            ends = await self._retried(lambda: self._bus.end_offsets(feed_sources.FORMED.topic.name))
+            ends = await self.reader.retried(lambda: self._bus.end_offsets(feed_sources.FORMED.topic.name))
             place, end = (feed_sources.FORMED.name, record.partition), ends.get(record.partition, 0)
         else:
             return
@@ -340,16 +281,8 @@ class FeedHub:
             await self._advanced.wait()
 
     def _listeners_of(self, record: Record[Any]) -> set[FeedSubscription]:
-        namespace = self.tables().catalog.namespace_of(record.event.incarnation)
+        namespace = self.reader.tables().catalog.namespace_of(record.event.incarnation)
         return self._listeners.get(namespace.name, set()) if namespace is not None else set()
-
-    async def _retried(self, work: Callable[[], Awaitable[T]]) -> T:
-        while True:
-            try:
-                return await work()
-            except OUTAGES as error:
-                log.warning("The feed waits for the log and the tables: %r", error)
-                await asyncio.sleep(RETRY_SECONDS)
 
     def _on_worker_done(self, worker: asyncio.Task[None]) -> None:
         if not worker.cancelled() and (error := worker.exception()) is not None:

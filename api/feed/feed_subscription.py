@@ -5,10 +5,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from api.feed.feed_cursor import FeedPosition
-from api.feed.feed_history import Frame, Part
+from api.feed.feed_history import FeedHistory, Frame, Part
 
 MAX_QUEUED_EVENTS = 512
 """Events that wait in memory for a listener; a slower one reads the log."""
@@ -18,24 +17,11 @@ HEARTBEAT_SECONDS = 15.0
 RECONNECT_MILLISECONDS = 2000
 
 
-class LiveFeed(Protocol):
-    """The tail of the log that a subscription reads, once it has caught up."""
-
-    @property
-    def position(self) -> FeedPosition: ...
-
-    def encode(self, position: FeedPosition) -> str: ...
-
-    def decode(self, cursor: str) -> FeedPosition: ...
-
-    async def read_after(self, namespace: str, position: FeedPosition) -> Part: ...
-
-
 @dataclass(slots=True, eq=False)
 class FeedSubscription:
     """Listener of a namespace. `start` None: from now on."""
 
-    feed: LiveFeed
+    history: FeedHistory
     namespace: str
     start: FeedPosition | None
     may_continue: Callable[[], bool]
@@ -57,8 +43,8 @@ class FeedSubscription:
     def __post_init__(self) -> None:
         """Take the position now: what is offered before the stream is read lies after it."""
         self._is_behind = self.start is not None
-        self._read_until = dict(self.feed.position) if self.start is None else self.start
-        self._cursor = self.feed.encode(self._read_until)
+        self._read_until = dict(self.history.reader.position) if self.start is None else self.start
+        self._cursor = self.history.reader.encode(self._read_until)
 
     def offer(self, frame: Frame) -> None:
         """Queue a live event; a listener with a full queue reads it from the log later."""
@@ -92,7 +78,7 @@ class FeedSubscription:
                             return
             elif not await self._wait_for_event():
                 if not self._queue and not self._is_behind:
-                    self._cursor = self.feed.encode(self.feed.position)
+                    self._cursor = self.history.reader.encode(self.history.reader.position)
                 yield self._heartbeat()
 
     def _is_open(self) -> bool:
@@ -100,14 +86,14 @@ class FeedSubscription:
 
     async def _catch_up(self) -> AsyncGenerator[bytes, None]:
         """Yield the events between the cursor and now, and heartbeats meanwhile."""
-        position, part = self.feed.decode(self._cursor), None
-        before_reading = dict(self.feed.position)
+        position, part = self.history.reader.decode(self._cursor), None
+        before_reading = dict(self.history.reader.position)
         while part is None or not part.reaches_now or _is_before(position, before_reading):
             # What comes from now on is queued; what came before is read from the log.
             self._queue.clear()
             self._is_behind = False
-            before_reading = dict(self.feed.position)
-            self._reading = asyncio.create_task(self.feed.read_after(self.namespace, position))
+            before_reading = dict(self.history.reader.position)
+            self._reading = asyncio.create_task(self.history.read_after(self.namespace, position))
             try:
                 while not (await asyncio.wait([self._reading], timeout=self._until_heartbeat()))[0]:
                     yield self._heartbeat()
@@ -121,7 +107,7 @@ class FeedSubscription:
                 yield chunk
             position = part.end
         # Of other namespaces nothing is left to read before this position.
-        self._read_until, self._cursor = position, self.feed.encode(position)
+        self._read_until, self._cursor = position, self.history.reader.encode(position)
         yield self._heartbeat()
 
     def _take_queued(self) -> Iterator[Frame]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.feed import feed_history, feed_hub, feed_subscription
+from api.feed import event_reader, feed_history, feed_subscription
 from api.feed.feed_events import to_feed_event
 from tests.support.asgi_server import serve_app
 from tests.support.feed_listener import FeedListener, HeardEvent, listening
@@ -212,7 +212,7 @@ async def test_listeners_that_resume_together_share_one_reading_of_the_log(
         built.append((source.name, record.partition, record.log_offset))
         return await to_feed_event(source, record, tables)
 
-    monkeypatch.setattr("api.feed.feed_hub.to_feed_event", counted)
+    monkeypatch.setattr("api.feed.event_reader.to_feed_event", counted)
     async with feed.listen("alice", "other", None, lambda: True):  # the process follows the log all the time
         told = await asyncio.gather(*(_frames(feed, 12, begun) for _ in range(10)))
         halfway = told[0][0].split("\n\n")[6].partition("id: ")[2].split("\n")[0]
@@ -319,14 +319,14 @@ async def _frames(feed: Any, count: int, cursor: str | None = None, key: str = "
 async def test_a_record_that_cannot_be_read_is_left_out_and_holds_up_no_others(
     world: tuple[RunningService, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed_hub, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(event_reader, "RETRY_SECONDS", 0.0)
 
     async def fails_on_one(source: Any, record: Any, tables: Any) -> Any:
         if getattr(record.event, "id", None) == "bad":  # events of memories have none
             raise ValueError("a row of an unknown kind")
         return await to_feed_event(source, record, tables)
 
-    monkeypatch.setattr("api.feed.feed_hub.to_feed_event", fails_on_one)
+    monkeypatch.setattr("api.feed.event_reader.to_feed_event", fails_on_one)
     service, address = world
     async with listening(address, "alice") as listener:
         await service.add_document("alice", "One.", id="bad")
@@ -409,7 +409,7 @@ async def test_the_log_is_not_asked_again_for_each_document_that_was_processed(
             asked.append(topic)
             return await ends(topic)
 
-        feed._progress._handled.clear()
+        feed.reader.progress._handled.clear()
         monkeypatch.setattr(feed._bus, "end_offsets", counted)
         await _frames(feed, 3 * len(documents), begun)
     assert len(asked) < len(documents)
