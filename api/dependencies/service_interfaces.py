@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Protocol
 
 from pipeline.connector_registry import ConnectorCapabilities, ConnectorRegistry
 from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport
@@ -14,7 +14,6 @@ from schemas.http.v5.memory_bodies import MemoryIncluded
 from schemas.http.v5.profile_bodies import Profile, ProfileBody
 from schemas.http.v5.search_bodies import SearchBody, SearchResponse
 
-ChunkSortField = Literal["createdAt", "updatedAt", "position"]
 ProfileFunction = Callable[[NamespaceRow, OrganizationRow, ProfileBody], Awaitable[Profile]]
 """Builds the profile of an existing namespace."""
 SemanticMatchFunction = Callable[[NamespaceRow, str], Awaitable[Sequence[MemoryRow]]]
