@@ -1,5 +1,8 @@
 """Replays for operators (extension of the contract)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from fastapi import APIRouter
 
 from api.dependencies.authentication import OperatorKey
@@ -27,21 +30,16 @@ async def progress(caller: OperatorKey) -> ReplayProgressResponse:
 async def start(caller: OperatorKey, body: ReplayBody) -> ReplayProgressResponse:
     """Rebuild the tables from the log in a new generation, then switch over to it."""
     caller.add_audit_fields(**body.model_dump(exclude_none=True, exclude={"embedder_base_url"}, by_alias=True))
-    replays = caller.state.replays
-    try:
-        replays.start(ReplayRequest(**dict(body)))
-    except ReplayError as error:
-        raise ConflictError("No replay was started", str(error)) from error
-    return ReplayProgressResponse.model_validate(replays.progress)
+    with _refused_as("No replay was started"):
+        caller.state.replays.start(ReplayRequest(**dict(body)))
+    return ReplayProgressResponse.model_validate(caller.state.replays.progress)
 
 
 @router.post("/plan", responses=_REPLAY_ERRORS)
 async def plan(caller: OperatorKey, body: ReplayBody) -> ReplayPlanResponse:
     """Estimate what a replay would read and write, without changes."""
-    try:
+    with _refused_as("This can't be replayed"):
         return await caller.state.replays.plan(ReplayRequest(**dict(body)))
-    except ReplayError as error:
-        raise ConflictError("This can't be replayed", str(error)) from error
 
 
 @router.delete("", responses=error_responses(400, 401, 403, 500, 503))
@@ -55,18 +53,21 @@ async def cancel(caller: OperatorKey) -> ReplayProgressResponse:
 @router.post("/rollback", status_code=202, responses=_REPLAY_ERRORS)
 async def roll_back(caller: OperatorKey) -> ReplayProgressResponse:
     """Switch back to the previous generation, after it has caught up with the log."""
-    replays = caller.state.replays
-    try:
-        replays.roll_back()
-    except ReplayError as error:
-        raise ConflictError("Nothing was rolled back", str(error)) from error
-    return ReplayProgressResponse.model_validate(replays.progress)
+    with _refused_as("Nothing was rolled back"):
+        caller.state.replays.roll_back()
+    return ReplayProgressResponse.model_validate(caller.state.replays.progress)
 
 
 @router.post("/clean-up", responses=_REPLAY_ERRORS)
 async def clean_up(caller: OperatorKey) -> CleanUpResponse:
     """Remove the previous generation; a rollback is impossible afterwards."""
-    try:
+    with _refused_as("Nothing was removed"):
         return CleanUpResponse(removed=await caller.state.replays.clean_up())
+
+
+@contextmanager
+def _refused_as(title: str) -> Iterator[None]:
+    try:
+        yield
     except ReplayError as error:
-        raise ConflictError("Nothing was removed", str(error)) from error
+        raise ConflictError(title, str(error)) from error
