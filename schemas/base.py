@@ -47,7 +47,7 @@ class _Derivable(BaseModel):
     """Model that can be built of another object with attributes of the same names."""
 
     @classmethod
-    def of(cls, source: object, **given: Any) -> Self:
+    def of(cls, source: object, /, **given: Any) -> Self:
         """Take the fields that are not given from an object; one with a default may be absent there, or None."""
         fields = {name: field for name, field in cls.model_fields.items() if name not in given}
         required = {name: getattr(source, name) for name, field in fields.items() if field.is_required()}

@@ -15,15 +15,6 @@ from schemas.export_format import ExportedDocument, ExportedMemory, ExportEnd
 
 UNKNOWN_UPDATE_TIME = datetime.fromtimestamp(0, UTC)
 """Placeholder: the organization's time of change is not exported, an import sets a new one."""
-_DOCUMENT_FIELDS = (
-    "incarnation", "key", "id", "created_at", "updated_at", "text", "title", "type", "summary", "url", "source",
-    "upload", "metadata", "supporting_context", "date", "task_type",
-)  # fmt: skip
-_MEMORY_FIELDS = ("id", "incarnation", "text", "is_static", "is_inference")
-_STATEMENT_FIELDS = (
-    "date", "event_dates", "start", "end", "relations", "forgotten_at", "forget_reason", "worth", "in_profile",
-    "said_by",
-)  # fmt: skip
 DOCUMENTS_PER_BATCH = 32
 """Documents in memory at once, with their texts and memories."""
 
@@ -77,14 +68,14 @@ async def _memories_by_document(state: AppState, keys: Sequence[str]) -> dict[st
 
 def exported_document(row: DocumentRow, memories: Sequence[MemoryRow]) -> ExportedDocument:
     pending = row.text is not None and row.text_seq < row.content_seq
-    fields = {name: getattr(row, name) for name in _DOCUMENT_FIELDS}
-    if not pending and row.source is not None and row.url is not None and row.source.text is not None:
+    source = row.source
+    if not pending and source is not None and row.url is not None and source.text is not None:
         # An address that was read is not requested again, so its secrets are of no use.
-        fields["source"] = row.source.model_copy(update={"text": mask_secrets(row.source.text)})
-    if row.url is not None:
-        fields["url"] = mask_secrets(row.url)
-    return ExportedDocument(
-        **fields,
+        source = source.model_copy(update={"text": mask_secrets(source.text)})
+    return ExportedDocument.of(
+        row,
+        source=source,
+        url=None if row.url is None else mask_secrets(row.url),
         source_pending=pending,
         error=row.error if row.status == "failed" else None,
         group=row.group_metadata,
@@ -96,9 +87,10 @@ def exported_document(row: DocumentRow, memories: Sequence[MemoryRow]) -> Export
 
 def _exported_memory(row: MemoryRow, document: str) -> ExportedMemory:
     statement = next(statement for statement in provenance_of(row) if statement.document == document)
-    return ExportedMemory(
-        **{name: getattr(row, name) for name in _MEMORY_FIELDS},
-        **{name: getattr(statement, name) for name in _STATEMENT_FIELDS},
+    about = {name: getattr(row, name) for name in ("id", "incarnation", "text", "is_static", "is_inference")}
+    return ExportedMemory.of(
+        statement,
+        **about,
         since=statement.first_stated_at,
         at=statement.effective_at,
         replaced_by=statement.superseded_by,
