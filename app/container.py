@@ -14,8 +14,7 @@ from api.explain.origin_tracer import OriginTracer
 from api.explain.query_explainer import QueryExplainer
 from api.feed.feed_events import FeedTables
 from api.feed.feed_hub import FeedHub
-from api.policies.api_keys import ApiKeyAuthenticator, find_key_obstacle
-from api.policies.key_tree import KeyFamily, KeyTree
+from api.policies.api_keys import ApiKeyAuthenticator, KeyFamily, KeyTree, find_key_obstacle
 from api.policies.monthly_quotas import ConnectorQuota
 from api.policies.request_policies import RequestPolicies, open_request_policies
 from api.questions.question_matching import QuestionSources

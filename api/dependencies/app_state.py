@@ -8,8 +8,7 @@ from api.errors.http_errors import NotFoundError
 from api.explain.origin_tracer import OriginTracer
 from api.explain.query_explainer import QueryExplainer
 from api.feed.feed_hub import FeedHub
-from api.policies.api_keys import ApiKeyAuthenticator
-from api.policies.key_tree import KeyTree
+from api.policies.api_keys import ApiKeyAuthenticator, KeyTree
 from api.policies.request_policies import RequestPolicies
 from api.questions.question_notifier import QuestionNotifier
 from pipeline.bus.port import Bus

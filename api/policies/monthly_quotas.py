@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from api.errors.http_errors import QuotaExceededError
-from api.policies.api_keys import OPERATOR_KEY_ID, Principal, principal_from_row
-from api.policies.key_tree import KeyFamily
+from api.policies.api_keys import OPERATOR_KEY_ID, KeyFamily, Principal, principal_from_row
 from pipeline.ports import Clock
 from pipeline.usage_counter import UsageCounter, UsageCounts, month_of
 from schemas.events import KeyChanged

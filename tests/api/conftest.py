@@ -18,9 +18,8 @@ from api.explain.event_locator import EventLocator
 from api.explain.origin_tracer import OriginTracer
 from api.explain.query_explainer import QueryExplainer
 from api.feed.feed_events import FeedTables
-from api.policies.api_keys import ApiKeyAuthenticator
+from api.policies.api_keys import ApiKeyAuthenticator, KeyTree
 from api.policies.audit_log import AuditLog
-from api.policies.key_tree import KeyTree
 from api.policies.recall_log import RecallLog
 from api.policies.request_policies import RequestPolicies
 from api.questions.question_matching import QuestionSources
