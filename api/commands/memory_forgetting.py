@@ -21,7 +21,7 @@ async def forget_by_ids(
     rows = await state.find_memories(namespace_name, ids)
     problems = {memory_id: _forget_error(rows.get(memory_id), namespace_name) for memory_id in ids}
     fresh = [row for row in rows.values() if problems[row.id] is None]
-    await _forget(state, fresh, reason or REQUESTED_REASON)
+    await hide(state, fresh, reason or REQUESTED_REASON)
     errors = [ForgetError(id=memory_id, error=error) for memory_id, error in problems.items() if error is not None]
     return _forget_response(fresh, errors)
 
@@ -31,7 +31,7 @@ async def forget_by_query(state: AppState, namespace_name: str, query: str, *, d
     namespace = state.catalog.namespace(namespace_name)
     rows = await state.queries.find_semantic_matches(namespace, query) if namespace else []
     if not dry_run:
-        await _forget(state, rows, f"asked for by meaning: {query[:200]}")
+        await hide(state, rows, f"asked for by meaning: {query[:200]}")
     return _forget_response(rows, [])
 
 
@@ -42,18 +42,15 @@ def _forget_error(row: MemoryRow | None, namespace_name: str) -> str | None:
     return "It is forgotten already" if row.forgotten_at is not None else None
 
 
-async def hide(state: AppState, row: MemoryRow, reason: str) -> None:
-    await _change(state, [row], reason)
+async def hide(state: AppState, rows: Sequence[MemoryRow], reason: str) -> None:
+    """Hide memories that are not hidden already."""
+    if fresh := [row for row in rows if row.forgotten_at is None]:
+        await _change(state, fresh, reason)
 
 
 async def restore(state: AppState, row: MemoryRow) -> None:
     """Take back that a memory was forgotten."""
     await _change(state, [row], "", restores=True)
-
-
-async def _forget(state: AppState, rows: Sequence[MemoryRow], reason: str) -> None:
-    if fresh := [row for row in rows if row.forgotten_at is None]:
-        await _change(state, fresh, reason)
 
 
 async def _change(state: AppState, fresh: Sequence[MemoryRow], reason: str, *, restores: bool = False) -> None:

@@ -76,7 +76,7 @@ async def _hide_or_restore(state: AppState, row: MemoryRow, action: str) -> bodi
         return bodies.CorrectionResponse(id=row.id, memory=row.text, undo=None)
     if row.forgotten_at is not None:
         raise ConflictError("The memory is forgotten already", "Restore it first.")
-    await memory_forgetting.hide(state, row, ENDED_REASON if action == "end" else memory_forgetting.REQUESTED_REASON)
+    await memory_forgetting.hide(state, [row], ENDED_REASON if action == "end" else memory_forgetting.REQUESTED_REASON)
     return bodies.CorrectionResponse(id=None, memory=None, undo=bodies.CorrectionUndo(action="restore", id=row.id))
 
 

@@ -8,6 +8,8 @@ from pipeline.rows import NamespaceRow
 
 DEFAULT_CONTAINER_TAG = "default"
 """Namespace of a document that is added without a container tag."""
+ORGANIZATION_ID = "organization"
+"""Id of the one organization of a deployment."""
 MAX_NAMESPACES_SEARCHED = 50
 """Namespaces that a search without container tags covers."""
 

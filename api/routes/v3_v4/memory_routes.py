@@ -1,26 +1,25 @@
 """Memories of v4: store as they are, replace, forget and list."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fastapi import APIRouter
 
 from api.commands import memory_forgetting, memory_storage
-from api.commands.memory_storage import StatedMemory
+from api.commands.memory_storage import StatedMemory, StoredMemory
 from api.dependencies.app_state import AppState
 from api.dependencies.authentication import ForgetAndReadKey, ForgetKey, NamespaceAccess, ReadKey, WriteKey
 from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
-from api.routes.v3_v4.container_tags import open_for_change, readable_incarnations
+from api.routes.v3_v4.container_tags import ORGANIZATION_ID, open_for_change, readable_incarnations
 from api.routes.v3_v4.document_ids import encode_document_id
-from api.routes.v3_v4.memory_presenter import earlier_versions, memory_entry, parent_id, stored_memory
 from api.routes.v3_v4.metadata_filters import parse_filters
-from pipeline.rows import MemoryRow
-from schemas.base import JsonObject
+from pipeline.rows import DocumentRow, MemoryRow
+from schemas.base import JsonObject, format_optional_timestamp, format_timestamp
 from schemas.http.pagination import paginate
 from schemas.http.v3_v4 import memory_bodies as bodies
 from schemas.http.v3_v4.document_bodies import ListBody
 from schemas.http.v5.search_bodies import SearchBody
-from schemas.ids import memory_id
+from schemas.ids import memory_id, namespace_id
 from schemas.limits import MAX_SEARCH_RESULTS
 
 router = APIRouter(route_class=LenientRoute, prefix="/v4/memories", include_in_schema=False)
@@ -43,7 +42,7 @@ async def create(caller: WriteKey, body: bodies.CreateMemoriesBody) -> JsonObjec
     access.count_usage(documents=len(documents), size=size)
     return {
         "documentId": encode_document_id(documents.pop()) if len(documents) == 1 else None,
-        "memories": [{**stored_memory(memory), "isStatic": memory.is_static} for memory in stored],
+        "memories": [{**_stored_memory(memory), "isStatic": memory.is_static} for memory in stored],
     }
 
 
@@ -55,9 +54,9 @@ async def update(caller: WriteKey, body: bodies.UpdateMemoryBody) -> JsonObject:
     before = await _require_memory(access, body)
     stated = _stated(body, body.new_content, is_static=before.is_static, replaces=before.id)
     (stored,) = await memory_storage.store_memories(access.state, access.namespace, [stated])
-    chain = [before, *earlier_versions(before, await _read_history(access.state, [before]))]
+    chain = [before, *_earlier_versions(before, await _read_history(access.state, [before]))]
     return {
-        **stored_memory(stored),
+        **_stored_memory(stored),
         "version": before.version + 1,
         "parentMemoryId": before.id,
         "rootMemoryId": chain[-1].id,
@@ -109,7 +108,7 @@ async def list_memories(caller: ReadKey, body: ListBody) -> JsonObject:
     )
     history = await _read_history(state, page.rows)
     sources = await state.documents_by_key({key for row in page.rows for key in row.sources})
-    entries = [memory_entry(state, row, history, sources) for row in page.rows]
+    entries = [_memory_entry(state, row, history, sources) for row in page.rows]
     return {"memoryEntries": entries, "pagination": paginate(body.page, body.limit, page.total)}
 
 
@@ -162,9 +161,73 @@ async def _matching_memories(access: NamespaceAccess, body: bodies.ForgetMatchin
 async def _read_history(state: AppState, rows: Sequence[MemoryRow]) -> dict[str, MemoryRow]:
     """Read the memories that these replace, and those that these replace in turn."""
     found: dict[str, MemoryRow] = {}
-    wanted = {target for row in rows if (target := parent_id(row)) is not None}
+    wanted = {target for row in rows if (target := _parent_id(row)) is not None}
     while wanted:
         read = await state.memories_by_id(wanted)
         found |= read
-        wanted = {target for row in read.values() if (target := parent_id(row)) is not None} - found.keys()
+        wanted = {target for row in read.values() if (target := _parent_id(row)) is not None} - found.keys()
     return found
+
+
+def _stored_memory(stored: StoredMemory) -> JsonObject:
+    return {
+        "id": stored.id,
+        "memory": stored.text,
+        "createdAt": format_timestamp(stored.at),
+        "forgetAfter": None,
+        "forgetReason": None,
+        "metadata": stored.metadata,
+    }
+
+
+def _memory_entry(
+    state: AppState, row: MemoryRow, history: Mapping[str, MemoryRow], sources: Mapping[str, DocumentRow]
+) -> JsonObject:
+    """Present a memory with its earlier versions, the newest first."""
+    namespace = state.catalog.namespace_of(row.incarnation)
+    present = [key for key in row.sources if key in sources]
+    chain = _earlier_versions(row, history)
+    return {
+        **_version(row, chain[-1] if chain else row),
+        "isStatic": row.is_static,
+        "isInference": row.is_inference,
+        "spaceId": namespace_id(namespace.name, namespace.epoch) if namespace else row.incarnation,
+        "orgId": ORGANIZATION_ID,
+        "sourceCount": len(present),
+        "forgetAfter": format_optional_timestamp(row.expires_at),
+        "forgetReason": row.forget_reason,
+        "metadata": sources[present[0]].metadata if present else None,
+        "memoryRelations": {relation.target: relation.kind for relation in row.relations},
+        "temporalContext": {"documentDate": row.date} if row.date else None,
+        "history": [_version(earlier, chain[-1]) for earlier in chain],
+        "documentIds": [encode_document_id(key) for key in present],
+    }
+
+
+def _earlier_versions(row: MemoryRow, history: Mapping[str, MemoryRow]) -> list[MemoryRow]:
+    """Return the earlier versions of a memory, the newest first."""
+    chain: list[MemoryRow] = []
+    seen = {row.id}
+    while (target := _parent_id(row)) is not None and target in history and target not in seen:
+        row = history[target]
+        seen.add(target)
+        chain.append(row)
+    return chain
+
+
+def _parent_id(row: MemoryRow) -> str | None:
+    return next((relation.target for relation in row.relations if relation.kind == "updates"), None)
+
+
+def _version(row: MemoryRow, root: MemoryRow) -> JsonObject:
+    return {
+        "id": row.id,
+        "memory": row.text,
+        "version": row.version,
+        "createdAt": format_timestamp(row.created_at),
+        "updatedAt": format_timestamp(row.updated_at),
+        "parentMemoryId": _parent_id(row),
+        "rootMemoryId": None if root.id == row.id else root.id,
+        "isLatest": row.is_latest,
+        "isForgotten": row.forgotten_at is not None,
+    }

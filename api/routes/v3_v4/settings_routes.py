@@ -7,7 +7,7 @@ from api.dependencies.authentication import AuthenticatedCaller, OperatorKey, Re
 from api.errors.http_errors import NotImplementedHereError
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4.container_tag_routes import listed_buckets
-from api.routes.v3_v4.memory_presenter import ORGANIZATION_ID
+from api.routes.v3_v4.container_tags import ORGANIZATION_ID
 from schemas.base import JsonObject
 from schemas.http.v3_v4.container_tag_bodies import UpdateSettingsBody
 
