@@ -47,7 +47,7 @@ async def verify_tables_cover_log(pipeline: Pipeline) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _PartitionCheck:
-    """Whether the tables have a document of the newest handled submissions; if none, the last of these, if any."""
+    """Result for a partition: the tables have a document of its newest handled submissions, or lack that of `lost`."""
 
     has_documents: bool = False
     lost: Record[DocumentSubmitted] | None = None
