@@ -17,7 +17,6 @@ NOW = r"(?:(?:now|currently|actually|officially|just|recently|finally|still|alre
 PLACE = r"(?P<v>(?:the )?[A-Z][\w.'-]*\w(?:,? (?:[A-Z][\w.'-]*\w|de|la|del|am|upon|of|the(?= [A-Z])))*)"
 NAMED = r"(?P<v>[A-Z0-9][\w.&'+-]*(?: (?:[A-Z0-9&][\w.&'+-]*|of|and|the|for|de)(?!\w))*)"
 FREE = r"(?P<v>[^,;:()]+?)"
-OLD = r"(?P<o>[^,;:()]{1,40}?)"
 _ONE_NAME = r"[A-Z][\w-]*\w"
 _NAMES = rf"{_ONE_NAME}(?:(?:, | and |, and ){_ONE_NAME})*"
 CALLED = (
@@ -54,63 +53,31 @@ def attribute_pattern(
     )
 
 
-def single_attribute(
-    attribute: str | Callable[[re.Match[str]], str | None],
-    *,
-    value_kind: ValueKind = "name",
-    is_single_valued: bool = True,
-    is_change: bool = False,
-) -> AttributeBuilder:
-    """Return a builder of one attribute from groups `s` and `v`.
-
-    Values coexist unless single-valued, or stated with `now` or `instead`.
-    """
+def single_attribute(name: str, *, value_kind: ValueKind = "name", is_change: bool = False) -> AttributeBuilder:
+    """Return a builder of one attribute from groups `s` and `v`; `is_change`: the words say that it is new."""
 
     def build(match: re.Match[str]) -> Iterable[Attribute | None]:
-        name = attribute if isinstance(attribute, str) else attribute(match)
-        built = build_attribute(match, name, match["v"], value_kind=value_kind, is_single_valued=is_single_valued)
-        if built is not None and is_change:
-            built = replace(built, is_explicit_change=True, detail=f"changed {built.detail}".strip())
-        elif built is not None and not is_single_valued:
-            built = replace(built, is_explicit_change=INSTEAD.search(match.string) is not None)
-        yield built
-
-    return build
-
-
-def exact_attribute(name: str, value: str | None = None) -> AttributeBuilder:
-    """Return a builder of an attribute from groups `s` and `v`; its name may have other groups in braces.
-
-    `value`: what it is, whatever the words.
-    """
-
-    def build(match: re.Match[str]) -> Iterable[Attribute | None]:
-        named = {group: normalize_phrase(said or "") for group, said in match.groupdict().items()}
-        yield build_attribute(match, name.format(**named), value or match["v"])
+        built = build_attribute(match, name, match["v"], value_kind=value_kind)
+        yield as_changed(built) if is_change else built
 
     return build
 
 
 def build_attribute(
-    match: re.Match[str],
-    attribute: str | None,
-    value: str,
-    *,
-    value_kind: ValueKind = "exact",
-    is_single_valued: bool = True,
+    match: re.Match[str], name: str, value: str, *, value_kind: ValueKind = "exact"
 ) -> Attribute | None:
     """Build an attribute; None if subject or value is unusable."""
     subject, folded = parse_subject(match["s"]), parse_value(value)
-    if attribute is None or subject is None or folded is None:
+    if subject is None or folded is None:
         return None
-    return Attribute(
-        subject,
-        attribute,
-        folded,
-        is_single_valued=is_single_valued,
-        value_kind=value_kind,
-        detail=circumstances(match),
-    )
+    return Attribute(subject, name, folded, value_kind=value_kind, detail=circumstances(match))
+
+
+def as_changed(attribute: Attribute | None) -> Attribute | None:
+    """Return an attribute that is said to be new."""
+    if attribute is None:
+        return None
+    return replace(attribute, is_explicit_change=True, detail=f"changed {attribute.detail}".strip())
 
 
 def circumstances(match: re.Match[str]) -> str:

@@ -1,8 +1,7 @@
-"""Attributes of named things: `the price of the plan`, `Ann's phone`; and when, where and how things are."""
+"""Attributes of named things: `the price of the plan`, `Ann's phone`; and when things are."""
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 from pipeline.memory.attributes.attribute import Attribute, ValueKind
 from pipeline.memory.attributes.attribute_patterns import (
@@ -11,9 +10,10 @@ from pipeline.memory.attributes.attribute_patterns import (
     NOW,
     THING,
     AttributePattern,
+    as_changed,
     attribute_pattern,
     build_attribute,
-    exact_attribute,
+    single_attribute,
 )
 from pipeline.memory.attributes.time_values import time_components
 from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_value
@@ -36,7 +36,7 @@ _SET = "(?:set to|set at|raised to|reduced to|cut to)"
 _IS = rf"(?:(?:is|are) {NOW}(?:{_SET} |at |called |named )?|(?:was|has been) {NOW}{_SET} )"
 _CHANGED = (
     rf"(?:has |have )?{NOW}(?:(?:been |was |is |were )?(?:{english_pattern('changes_of_values')}|brought forward))"
-    r"(?: (?:up|down|back|forward))?(?: from (?P<o>.+?))? to "
+    r"(?: (?:up|down|back|forward))?(?: from .+?)? to "
 )
 _ON = r"(?:(?:(?:planned|scheduled|set|due|booked) )?(?:for|on|in|at) |(?:scheduled|planned|set|due) )"
 
@@ -93,9 +93,7 @@ def _possessed(match: re.Match[str]) -> Iterable[Attribute | None]:
 
 def _said_to_change(match: re.Match[str], attribute: Attribute | None) -> Attribute | None:
     """Return the attribute, marked as changed if the words say so (group `c`)."""
-    if attribute is None or match.groupdict().get("c") is None:
-        return attribute
-    return replace(attribute, is_explicit_change=True, detail=f"changed {attribute.detail}".strip())
+    return attribute if match.groupdict().get("c") is None else as_changed(attribute)
 
 
 def _when(match: re.Match[str]) -> Iterable[Attribute | None]:
@@ -128,7 +126,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
     ),
     attribute_pattern(
         rf"(?:The )?{THING} {NOW}costs {NOW}(?P<v>[$€£]?\d[\w .,$€£/]*)",
-        exact_attribute("price"),
+        single_attribute("price", value_kind="exact"),
         "costs",
     ),
 )

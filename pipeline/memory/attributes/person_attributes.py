@@ -1,8 +1,7 @@
-"""Attributes of people: residence, work, partners, contact details."""
+"""Attributes of people: residence, work, age, birthday."""
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_patterns import (
@@ -14,20 +13,12 @@ from pipeline.memory.attributes.attribute_patterns import (
     AttributePattern,
     attribute_pattern,
     build_attribute,
-    exact_attribute,
     single_attribute,
 )
 from pipeline.memory.languages.english import english_pattern
 
 _HIRED = rf"(?:{english_pattern('begins_of_employment')})"
 _TRADE = rf"(?:an?|the) (?:[\w-]+ ){{0,3}}(?:{english_pattern('trades')})"
-
-
-def _moved(match: re.Match[str]) -> Iterable[Attribute | None]:
-    attribute = build_attribute(match, "residence", match["v"], value_kind="name")
-    yield (
-        replace(attribute, is_explicit_change=True, detail=f"moved {attribute.detail}".strip()) if attribute else None
-    )
 
 
 def _employer(match: re.Match[str]) -> Iterable[Attribute | None]:
@@ -44,8 +35,8 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "lives living based resides settled flat apartment house studio wg flatshare dorm bungalow",
     ),
     attribute_pattern(
-        rf"{WHO} (?:has )?{NOW}(?:moved|relocated) (?:(?:away )?from (?P<o>[A-Z][\w ,.'-]+?) )?to {PLACE}",
-        _moved,
+        rf"{WHO} (?:has )?{NOW}(?:moved|relocated) (?:(?:away )?from [A-Z][\w ,.'-]+? )?to {PLACE}",
+        single_attribute("residence", is_change=True),
         "moved relocated",
     ),
     attribute_pattern(
@@ -62,7 +53,11 @@ PATTERNS: tuple[AttributePattern, ...] = (
         single_attribute("job", value_kind="phrase", is_change=True),
         "promoted made appointed",
     ),
-    attribute_pattern(rf"{WHO} is {NOW}(?P<v>\d{{1,3}})(?: years old| years of age)?", exact_attribute("age"), "is"),
+    attribute_pattern(
+        rf"{WHO} is {NOW}(?P<v>\d{{1,3}})(?: years old| years of age)?",
+        single_attribute("age", value_kind="exact"),
+        "is",
+    ),
     attribute_pattern(
         rf"{WHO} (?:was born|has (?:a |the |their )?birthday) on (?P<v>[\w .]+?)",
         single_attribute("birthday", value_kind="time"),
