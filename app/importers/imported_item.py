@@ -5,13 +5,13 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from schemas.base import Metadata
+from schemas.base import Metadata, parse_iso_time
 from schemas.limits import MAX_CONTENT_BYTES, MAX_DOCUMENT_ID_LENGTH, MAX_NAMESPACE_LENGTH
 
 _ID = re.compile(r"[\w.:@+-]+")
@@ -99,7 +99,7 @@ def to_date(value: Any) -> str | None:
         text = value.strip()
         digits = text.replace(".", "", 1)
         if not (digits.isascii() and digits.isdigit()):
-            return text if _is_iso(text) else None
+            return None if parse_iso_time(text) is None else text
         value = Decimal(text)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
@@ -113,12 +113,12 @@ def to_date(value: Any) -> str | None:
 
 
 def check(item: ImportedItem) -> ImportedItem | LeftOut:
-    """Return the item, or why no service would take it."""
+    """Return the item, or why no service would take it; without a date that stands for none, like the year 1."""
     if not item.content.strip():
         return LeftOut(item.id, "it holds no text")
     if len(item.content) > MAX_CONTENT_BYTES or len(item.content.encode(errors="replace")) > MAX_CONTENT_BYTES:
         return LeftOut(item.id, f"it is larger than {MAX_CONTENT_BYTES // 2**20} MB")
-    return item
+    return item if item.date is None or parse_iso_time(item.date) is not None else replace(item, date=None)
 
 
 def text_of(value: Any) -> str:
@@ -134,14 +134,6 @@ def list_of(value: Any) -> list[Any]:
 def object_of(value: Any) -> dict[str, Any]:
     """Return an object; empty for anything else."""
     return value if isinstance(value, dict) else {}
-
-
-def _is_iso(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _digest(text: str, length: int) -> str:
