@@ -45,11 +45,11 @@ _STATUS_TITLES = {404: "Not found", 405: "Method not allowed"}
 
 def install_exception_handlers(app: FastAPI) -> None:
     """Register the handlers; `RequestMiddleware` handles what they do not."""
-    app.add_exception_handler(ApiError, _handle_api_error)
-    app.add_exception_handler(HTTPException, _handle_http_error)
-    app.add_exception_handler(RequestValidationError, _handle_validation_error)
-    app.add_exception_handler(RetryableError, _handle_retryable_error)
-    app.add_exception_handler(RejectedError, _handle_rejected_error)
+    app.exception_handler(ApiError)(_handle_api_error)
+    app.exception_handler(HTTPException)(_handle_http_error)
+    app.exception_handler(RequestValidationError)(_handle_validation_error)
+    app.exception_handler(RetryableError)(_handle_retryable_error)
+    app.exception_handler(RejectedError)(_handle_rejected_error)
 
 
 def error_response(
@@ -66,15 +66,11 @@ def _json_response(status: int, body: object, headers: Mapping[str, str] | None 
     return Response(content, status, dict(headers) if headers else None, "application/json")
 
 
-async def _handle_api_error(_: Request, error: Exception) -> Response:
-    if not isinstance(error, ApiError):
-        raise error
+async def _handle_api_error(_: Request, error: ApiError) -> Response:
     return error_response(error.status, error.error, error.details, error.headers())
 
 
-async def _handle_http_error(request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        raise error
+async def _handle_http_error(request: Request, error: HTTPException) -> Response:
     if error.status_code == 413:
         return error_response(413, "The request is too large", "Split it, or see the limits in the API reference.")
     title = _STATUS_TITLES.get(error.status_code)
@@ -95,7 +91,7 @@ def _allowed_methods(request: Request) -> str:
     )
 
 
-async def _handle_retryable_error(_: Request, error: Exception) -> Response:
+async def _handle_retryable_error(_: Request, error: RetryableError) -> Response:
     if isinstance(error, NotReadyError):
         return error_response(503, "Not ready yet", str(error), {"retry-after": str(error.retry_after_seconds)})
     log.warning("A request failed for now: %s", error)
@@ -107,14 +103,12 @@ async def _handle_retryable_error(_: Request, error: Exception) -> Response:
     )
 
 
-async def _handle_rejected_error(_: Request, error: Exception) -> Response:
+async def _handle_rejected_error(_: Request, error: RejectedError) -> Response:
     log.error("A request failed: %s", error)
     return error_response(500, "Stored data could not be read", "Ask the operator to run `recollect doctor`.")
 
 
-async def _handle_validation_error(request: Request, error: Exception) -> Response:
-    if not isinstance(error, RequestValidationError):
-        raise error
+async def _handle_validation_error(request: Request, error: RequestValidationError) -> Response:
     problems = error.errors()
     shown = [validation_issue(problem, error.body) for problem in problems[:MAX_VALIDATION_ISSUES]]
     if len(problems) > MAX_VALIDATION_ISSUES:
