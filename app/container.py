@@ -173,16 +173,14 @@ async def _open_questions(supervisor: PipelineSupervisor) -> AsyncIterator[Quest
     sender = WebhookSender(allow_private=resources.settings.fetch_private_addresses)
     try:
         async with QuestionRegistry(resources.bus).follow() as registry:
-            yield QuestionNotifier(
-                registry,
-                resources.bus,
-                sender,
-                cache(partial(open_vault, resources.settings)),
-                sources,
+            yield wire(
+                QuestionNotifier,
+                resources,
+                registry=registry,
+                sender=sender,
+                cipher=cache(partial(open_vault, resources.settings)),
+                sources=sources,
                 find_obstacle=find_obstacle,
-                clock=resources.clock,
-                locks=resources.locks,
-                settings_lock=resources.settings_lock,
             )
     finally:
         await sender.aclose()
@@ -199,13 +197,12 @@ def _build_queries(pipeline: Pipeline) -> Queries:
         find_related=partial(related_memories.related_memories, index_cache, store.memories, store.documents),
         find_semantic_matches=search.find_meant,
         explainer=QueryExplainer(search, build_profile),
-        provenance=OriginTracer(
-            index_cache,
-            store.documents,
-            store.chunks,
-            store.memories,
-            EventLocator(resources.bus),
-            pipeline.embedder.name,
+        provenance=wire(
+            OriginTracer,
+            store,
+            cache=index_cache,
+            event_locator=EventLocator(resources.bus),
+            embedder_name=pipeline.embedder.name,
         ),
     )
 
