@@ -13,7 +13,7 @@ from threading import Lock
 from time import monotonic, time
 from typing import BinaryIO
 
-from pipeline.errors import RejectedError
+from pipeline.errors import OutageError, RejectedError
 from pipeline.ports import Blobs, ContentKeys, DeletedBlobs
 from pipeline.runtime.durable_files import TEMPORARY_SUFFIX, fsync, write_atomically
 from pipeline.runtime.local_locks import LocalLocks
@@ -168,7 +168,10 @@ class FolderBlobs(ContentAddressedBlobs):
         self._folder = folder
 
     async def _write(self, digest: str, data: bytes) -> None:
-        await asyncio.to_thread(self._store_file, digest, data)
+        try:
+            await asyncio.to_thread(self._store_file, digest, data)
+        except OSError as error:
+            raise OutageError(f"{self._folder} can't be written: {error.strerror or error}.") from error
 
     async def _read_parts(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
         try:

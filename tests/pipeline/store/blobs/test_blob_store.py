@@ -333,3 +333,12 @@ async def test_a_blob_whose_storing_takes_long_is_not_deleted(monkeypatch: pytes
     assert not (await blobs.delete([sha256(b"a plan").hexdigest()])).digests
     may_answer.set()
     assert await blobs.get(await put) == b"a plan"
+
+
+async def test_a_disk_that_takes_no_file_is_an_outage_until_it_does(tmp_path: Path) -> None:
+    blobs = FolderBlobs(tmp_path / "disk" / "blobs")
+    (tmp_path / "disk").write_text("no folder can be made here")
+    with pytest.raises(OutageError, match="blobs can't be written: Not a directory"):
+        await blobs.put(b"a text", "text/plain")
+    (tmp_path / "disk").unlink()
+    assert await blobs.get(await blobs.put(b"a text", "text/plain")) == b"a text"
