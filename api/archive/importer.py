@@ -121,7 +121,7 @@ async def _import_documents(state: AppState, lines: Sequence[ExportedDocument], 
     await state.publisher.publish(MEMORIES_FORMED, formed)
     counts.documents += len(fresh)
     counts.unchanged += len(lines) - len(fresh)
-    counts.memories += sum(len(event.memories) for _, event in formed)
+    counts.memories += sum(len(line.memories) for line in fresh if line.key in rows)
 
 
 def _require_known_incarnations(state: AppState, lines: Sequence[ExportedDocument]) -> None:

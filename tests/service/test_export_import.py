@@ -124,7 +124,7 @@ async def test_what_was_exported_and_imported_is_exported_the_same(
                 again = await _import(target, source, files)
                 await target.wait_idle()
             assert _describe_difference(await _export_lines(target), files) == [], "a second import changes nothing"
-            assert (again["documents"], again["settings"]) == (0, 0)
+            assert (again["documents"], again["memories"], again["settings"]) == (0, 0, 0)
             assert again["unchanged"] == first["documents"]
             for name in files.keys() - {"settings"}:
                 await _assert_same_answers(source, target, name)

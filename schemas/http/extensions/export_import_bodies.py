@@ -5,7 +5,7 @@ from schemas.http.field_types import Count
 
 
 class ImportResponse(ResponseBody):
-    """Imported items; `unchanged`: documents that existed already and were kept."""
+    """Imported documents with their memories; `unchanged`: documents that existed already and were kept."""
 
     documents: Count
     memories: Count
