@@ -9,18 +9,25 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime
 from starlette.responses import Response, StreamingResponse
 
+from api.dependencies.app_state import AppState
 from api.dependencies.authentication import ReadAccess
 from api.dependencies.path_and_query_parameters import DocumentPath, PageLimit, PageNumber, ResourcePath
 from api.errors.http_errors import NotFoundError
-from api.reads import filtered_memories, memory_graph
+from api.presenters import resource_presenter
+from api.reads import memory_graph
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.errors import RejectedError
+from pipeline.rows import MemoryRow
 from schemas.http.extensions import explain_bodies as bodies
 from schemas.http.extensions.graph_bodies import GraphResponse
+from schemas.http.pagination import paginate
 from schemas.limits import MAX_DOCUMENT_ID_LENGTH
 
 router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}/explain", tags=["Why"])
 
+MAX_LOOKED_AT = 20_000
+"""Memories that a filter looks through; the newest."""
+_READ_AT_ONCE = 1_000
 MAX_GRAPH_MEMORIES = 2_000
 """Memories that one graph shows; the newest."""
 DocumentQuery = Annotated[str, Query(max_length=MAX_DOCUMENT_ID_LENGTH)]
@@ -103,10 +110,52 @@ async def memories(  # noqa: PLR0917 - each is a condition of the list
     until: TimeQuery | None = None,
 ) -> bodies.FilteredMemories:
     """List memories by kind, state, source and time, newest first."""
-    wanted = filtered_memories.MemoryFilter(kind, state, since, until)
-    return await filtered_memories.list_filtered(
-        access.state, access.namespace, wanted, document=document, page=page, limit=limit
+    incarnations, keys = access.state.incarnations_of(access.namespace), None
+    if document is not None:
+        keys = [row.key for row in (await access.state.find_documents(access.namespace, [document])).values()]
+    looked_at, rows = 0, list[MemoryRow]()
+    if incarnations and keys != []:
+        async for row in _newest_memories(access.state, incarnations, keys):
+            looked_at += 1
+            if (
+                kind in {None, *_memory_kinds(row)}
+                and state in {None, _memory_state(row)}
+                and (since is None or row.updated_at >= since)
+                and (until is None or row.updated_at < until)
+            ):
+                rows.append(row)
+    shown = rows[(page - 1) * limit : page * limit]
+    sources = await access.state.documents_by_key({key for row in shown for key in row.sources})
+    return bodies.FilteredMemories(
+        memories=[resource_presenter.memory_response(row, sources) for row in shown],
+        pagination=paginate(page, limit, len(rows)),
+        is_complete=looked_at < MAX_LOOKED_AT,
     )
+
+
+def _memory_state(row: MemoryRow) -> bodies.MemoryState:
+    """Return whether a memory holds, or why it does not."""
+    if row.forgotten_at is not None:
+        return "forgotten"
+    return "current" if row.is_latest else "replaced"
+
+
+def _memory_kinds(row: MemoryRow) -> tuple[bodies.MemoryKind, ...]:
+    """Return the kinds of a memory: by how long it holds, and by where it comes from."""
+    return ("long-term" if row.is_static else "recent", "inferred" if row.is_inference else "stated")
+
+
+async def _newest_memories(
+    state: AppState, incarnations: tuple[str, ...], keys: list[str] | None
+) -> AsyncIterator[MemoryRow]:
+    for offset in range(0, MAX_LOOKED_AT, _READ_AT_ONCE):
+        page = await state.memories.page(
+            incarnations, documents=keys, include_forgotten=True, offset=offset, limit=_READ_AT_ONCE
+        )
+        for row in page.rows:
+            yield row
+        if offset + _READ_AT_ONCE >= page.total:
+            return
 
 
 @router.get("/memories/{id:path}", responses=_ITEM_ERRORS, response_model_exclude_unset=True)
