@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from pipeline.memory.outlines.other_things import has_another_dose, has_another_of_a_kind, shared_words
 from pipeline.memory.outlines.statement import Statement
 
+MAX_WORDS = 8
+"""Content words of a statement up to which one that another has tells that both are about it: of more, one is shared
+by chance. Each of 94 open pairs that nothing else tells has at most 8 on both sides (decision 0021)."""
 _TYPE_DIGITS = 3
 """Digits of a number that may name a thing: `208`."""
 
@@ -15,10 +18,11 @@ def foreign_features(new: Statement, old: Statement) -> list[str]:
 
 
 def _of_words(new: Statement, old: Statement) -> Iterator[tuple[str, bool]]:
+    are_brief = max(len(new.words), len(old.words)) <= MAX_WORDS
     # A number alone is a thing where it has ended: `la 208 a été volée`.
     ended = {word for word in new.ended_words & old.words if len(word) >= _TYPE_DIGITS or not word.isdigit()}
-    yield "foreign: a word of both ended", bool(ended)
-    shared = shared_words(new, old)
+    yield "foreign: a word of both ended", are_brief and bool(ended)
+    shared = shared_words(new, old) if are_brief else set()
     is_changed = bool(shared) and new.says("changed")
     yield "foreign: a word of both altered", any(phrase.head in shared for phrase in new.altered)
     yield "foreign: a word of both corrected", bool(shared) and new.says("corrects")

@@ -263,6 +263,23 @@ def test_another_value_of_one_thing_replaces_the_first(older: str, newer: str) -
     assert replaces(newer, older)
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (
+            "Olga hat im Herbst zwei Kisten Äpfel, Birnen und Quitten aus dem Garten ihrer Tante mitgebracht",
+            "Der Drucker im zweiten Stock zieht kein Papier mehr ein",
+        ),
+        (
+            "Pour la fête du deuxième dimanche, Lucie apporte des tartes, Paul deux quiches et Nadia une grande salade",
+            "La cuisine du deuxième étage est fermée, le four ne marche plus",
+        ),
+    ],
+)
+def test_a_word_that_long_statements_in_other_languages_share_ends_nothing(older: str, newer: str) -> None:
+    assert not replaces(f"User: {newer}", f"User: {older}")
+
+
 @pytest.mark.parametrize(("older", "newer"), ENDED)
 def test_what_has_ended_does_not_end_its_end(older: str, newer: str) -> None:
     assert not replaces(older, newer)
