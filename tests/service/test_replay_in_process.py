@@ -270,9 +270,9 @@ async def test_what_is_older_than_the_previous_generation_goes(tmp_path: Path) -
         assert list(tables.glob("*.lance"))
         await run_replay(service)
         assert list(tables.glob("*.lance")) == []
-        assert {folder.name for folder in tables.iterdir()} == {"current", "g1", "g2"}
+        assert {entry.name for entry in tables.iterdir()} == {"current", "g1", "g2", "lock"}
         assert (await service.client.ok("POST", "/admin/replay/clean-up"))["removed"] == [1]
-        assert {folder.name for folder in tables.iterdir()} == {"current", "g2"}
+        assert {entry.name for entry in tables.iterdir()} == {"current", "g2", "lock"}
         failed = await run_replay(service, "/admin/replay/rollback")
         assert "no previous generation" in failed["error"]
         assert await service.search("home", SAMPLE_QUERY)
