@@ -225,7 +225,7 @@ def test_a_service_whose_object_store_does_not_answer_says_so_as_it_starts(
         **storage,
     )
     assert done.returncode == ExitCode.UNREACHABLE
-    assert "The object store at s3://nobody/tables failed" in done.stderr
+    assert "The object store of the tables, s3://nobody/tables, can't be used" in done.stderr
     assert "recollect doctor" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Debug source" not in done.stderr
