@@ -138,7 +138,7 @@ def test_the_name_of_a_file_is_not_remembered_in_place_of_the_file(
         (["search", "alice", "x", "--filter", "{bad"], "--filter: this is not JSON"),
         (["search", "alice", "x", "--as-of", "once"], "--as-of: Input should be"),
         (["search", "alice", "x", "--mode", "fast"], "'--mode'"),
-        (["add", "no name", "x"], "NAMESPACE: may have letters, digits"),
+        (["add", "no name", "x"], "'namespace': A namespace has letters, digits"),
         (["keys", "create", "x", "--role", "king"], "--role: Input should be"),
         (["keys", "create", "x", "--scope", "king"], "--scope: Input should be"),
     ],
