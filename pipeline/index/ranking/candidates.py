@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -150,14 +151,15 @@ class Candidates:
         best: Positions = positions[scores >= kth_largest(scores, limit) - SCORE_TOLERANCE]
         return best
 
-    def position_of(self, view: AnySegmentView, row: int) -> int | None:
-        """The position of a segment's row; None where it is not a candidate."""
-        start = 0
-        for group in self.scored_rows:
-            if group.view is view and len(matches := np.flatnonzero(group.rows == row)):
-                return start + int(matches[0])
-            start += len(group.rows)
-        return None
+    def memory_positions(self) -> dict[tuple[AnySegmentView, int], int]:
+        """The position of each memory, by its segment and its row there."""
+        starts = accumulate((len(group.rows) for group in self.scored_rows), initial=0)
+        return {
+            (group.view, row): position
+            for start, group in zip(starts, self.scored_rows, strict=False)
+            if row_kind(group.view) == "memory"
+            for position, row in enumerate(group.rows.tolist(), start)
+        }
 
     def locate(self, position: int) -> tuple[AnySegmentView, int]:
         """The segment of a candidate, and its row there."""

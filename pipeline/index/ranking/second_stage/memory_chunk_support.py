@@ -90,15 +90,14 @@ def expand_successors(query: AnalyzedQuery, candidates: Candidates) -> tuple[Can
         for position in np.flatnonzero(~candidates.is_current).tolist()
         for successor in _successors_of(views, *candidates.locate(position))
     ]
-    for view in dict.fromkeys(view for _, (view, _) in pairs):
-        missing = {row for _, (other, row) in pairs if other is view and candidates.position_of(view, row) is None}
-        if missing:
-            candidates = candidates.with_rows(query, view, np.array(sorted(missing), np.intp))
-    positions = [
-        (position, successor_position)
-        for position, successor in pairs
-        if (successor_position := candidates.position_of(*successor)) is not None
-    ]
+    if not pairs:
+        return candidates, SuccessorPairs(*np.zeros((2, 0), np.intp))
+    missing = {successor for _, successor in pairs} - candidates.memory_positions().keys()
+    for view in views:
+        if rows := sorted(row for other, row in missing if other is view):
+            candidates = candidates.with_rows(query, view, np.array(rows, np.intp))
+    known = candidates.memory_positions()
+    positions = [(position, known[successor]) for position, successor in pairs]
     superseded, successors = np.array(positions, np.intp).reshape(-1, 2).T
     return candidates, SuccessorPairs(superseded, successors)
 
