@@ -19,14 +19,9 @@ from pipeline.store.lancedb.memtable import PendingChange
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.sharded_table import ShardedTable, read_errors_as_outages
 from pipeline.store.multi_process.row_overlay import LoggedChange, RowOverlay
-from pipeline.store.multi_process.shard_committer import (
-    TOMBSTONE_RETENTION_SECONDS,
-    Preparation,
-    RowChange,
-    ShardCommitter,
-    SharingOptions,
-)
+from pipeline.store.multi_process.shard_committer import TOMBSTONE_RETENTION_SECONDS, ShardCommitter, SharingOptions
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
+from pipeline.store.multi_process.update_queue import Preparation, RowChange
 
 LatestDeletions = Callable[[Collection[str]], Awaitable[Mapping[str, int]]]
 """Returns the log position of the latest recent deletion of each of these keys."""
@@ -143,7 +138,7 @@ class SharedTable(ShardedTable[Row]):
 
     async def refresh(self, incarnations: Collection[str] | None = None) -> None:
         """Notify listeners of changes by other processes in these incarnations (None: all)."""
-        await asyncio.gather(*(self._committers[shard].refresh() for shard in self._shards_of(incarnations)))
+        await asyncio.gather(*(self._committers[shard].follower.refresh() for shard in self._shards_of(incarnations)))
 
     async def delete_incarnations(self, incarnations: Collection[str]) -> None:
         for shard in self._shards_of(incarnations) if incarnations else ():
@@ -169,8 +164,8 @@ class SharedTable(ShardedTable[Row]):
     async def _poll_remote_changes(self, seconds: float) -> None:
         while not await is_set_within(self._stopped, seconds):
             try:
-                due = [committer for committer in self._committers if committer.is_due_to_follow()]
-                await asyncio.gather(*(committer.follow() for committer in due))
+                followers = [committer.follower for committer in self._committers]
+                await asyncio.gather(*(follower.follow() for follower in followers if follower.is_due()))
             except STORAGE_ERRORS as error:
                 _log.warning(
                     "Changes of table %s could not be followed; this will be retried: %s", self.codec.table, error
@@ -232,7 +227,7 @@ class SharedTable(ShardedTable[Row]):
         groups: list[str] = rows.column(0).unique().slice(0, _KEYS_PER_DELETE).to_pylist()
         return groups
 
-    # `ChangeListener` of the shard committers.
+    # `ChangeListener` of the shards' followers and committers.
 
     def on_local_change(self, before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Row]]) -> None:
         """Count and publish a change of this process."""
@@ -252,7 +247,7 @@ class SharedTable(ShardedTable[Row]):
             self._notify_listeners(self._overlay.on_stored_change(changes))
 
     def position(self, incarnations: Collection[str]) -> TablePosition | None:
-        shards = {str(shard): self._committers[shard].seen_version for shard in self._shards_of(incarnations)}
+        shards = {str(shard): self._committers[shard].follower.seen_version for shard in self._shards_of(incarnations)}
         if min(shards.values()) < 0:
             return None
         ahead = [key for key, change in self.memtable_snapshot().items() if change.incarnation in incarnations]
@@ -266,7 +261,7 @@ class SharedTable(ShardedTable[Row]):
         if not 0 <= age <= _MAX_COPY_SECONDS or versions.keys() != {str(shard) for shard in shards}:
             return None
         found = await asyncio.gather(
-            *(self._committers[shard].changed_since(versions[str(shard)], incarnations) for shard in shards)
+            *(self._committers[shard].follower.changed_since(versions[str(shard)], incarnations) for shard in shards)
         )
         keys = {*position["ahead"]}
         for part in found:

@@ -23,7 +23,8 @@ from pipeline.runtime.local_locks import LocalLease
 from pipeline.store import Store, StoreMismatchError
 from pipeline.store.multi_process import shared_lance_table
 from pipeline.store.multi_process.row_overlay import LoggedChange
-from pipeline.store.multi_process.shard_committer import ShardCommitter, StaleFollowerError
+from pipeline.store.multi_process.shard_committer import ShardCommitter
+from pipeline.store.multi_process.shard_follower import StaleFollowerError
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 from pipeline.store.multi_process.shared_table import SharedTable
 from tests.support.planted_words import found_in
@@ -448,10 +449,10 @@ async def test_tombstones_are_purged_once_no_process_can_lag_behind(tmp_path: Pa
 
 async def test_a_process_that_was_cut_off_for_too_long_raises(tmp_path: Path) -> None:
     store, other = [await open_test_store(tmp_path, shared=True, shards=1) for _ in range(2)]
-    _part(store)._seen_at -= 10_000
+    _part(store).follower._seen_at -= 10_000
     await store.refresh()  # nothing happened meanwhile
     await store_documents(other, document("a"))
-    _part(store)._seen_at -= 10_000
+    _part(store).follower._seen_at -= 10_000
     with pytest.raises(StaleFollowerError, match="Start this process again"):
         await store.refresh()
 
@@ -603,7 +604,7 @@ async def test_changes_that_nobody_waits_for_join_no_commit_of_other_keys(tmp_pa
 async def test_changes_that_nobody_waits_for_are_written_without_a_next_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.store.multi_process.shard_committer._SOON_SECONDS", 0.01)
+    monkeypatch.setattr("pipeline.store.multi_process.update_queue._SOON_SECONDS", 0.01)
     store = await open_test_store(tmp_path, shared=True)
     key = document(NAMES[0]).key
     await store.documents.update([key], count_once_more)
