@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.replay import replay_service
+from app.replay import replay_run
 from tests.service.test_random_histories import DOCUMENTS, SAID, SPACES, STEPS, ServiceHistory
 from tests.support.generation_rows import (
     SAMPLE_QUERY,
@@ -288,7 +288,7 @@ async def test_a_replay_that_is_cancelled_before_its_tables_are_open_leaves_none
         opening.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(replay_service, "open_pipeline", slowly)
+    monkeypatch.setattr(replay_run, "open_pipeline", slowly)
     async with running_service(tmp_path) as service:
         await service.client.ok("POST", "/admin/replay", {})
         await opening.wait()

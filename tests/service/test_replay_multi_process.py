@@ -12,7 +12,7 @@ from app.pipeline_factory import open_pipeline
 from app.replay.divided_fill import DividedFill
 from app.replay.division import ReplayWork, division_of
 from app.replay.generation_rebuild import TOPICS_EFFECTS_FIRST
-from app.replay.replay_service import HEARTBEAT_TIMEOUT
+from app.replay.replay_reports import HEARTBEAT_TIMEOUT
 from pipeline.store.generations.generation_registry import Generation
 from pipeline.store.generations.replay_request import ReplayProgress, ReplayRequest
 from tests.support.generation_rows import (
