@@ -278,7 +278,7 @@ def _parse_answer(text: str, schema: type[Answer]) -> Answer:
 
 
 def _json_objects(text: str) -> Iterator[object]:
-    start, decoder = text.find("{"), JSONDecoder()
+    start, decoder = text.find("{"), JSONDecoder(strict=False)  # models break lines within strings
     for _ in range(MAX_JSON_STARTS):
         if start < 0:
             return

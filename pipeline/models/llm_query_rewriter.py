@@ -39,9 +39,9 @@ log = logging.getLogger(__name__)
 
 
 class RewrittenQueries(BaseModel):
-    """The answer of a model."""
+    """The answer of a model. Its schema asks for nothing else; what else comes is left."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
 
     questions: list[str]
 

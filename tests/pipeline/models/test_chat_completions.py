@@ -111,8 +111,9 @@ async def test_a_bad_answer_is_repaired_once(bad: str) -> None:
         'Sure!\n```json\n{"total": 5}\n```',
         'The {sum} is\n{"total": 5}\nas {asked}.',
         '<think>{"total": 4}? No, {"total": "more"}.</think>{"total": 5}',
+        '{"said": "two\nlines"} {"total": 5}',
     ],
-    ids=["fence", "braces in prose", "thoughts"],
+    ids=["fence", "braces in prose", "thoughts", "a line break in a string"],
 )
 async def test_an_answer_wrapped_in_words_is_read(wrapped: str) -> None:
     async with serving_model(ChatEndpointDouble(lambda _: wrapped)) as model:

@@ -72,6 +72,12 @@ async def test_it_is_told_the_day_and_asked_for_ways_that_stand_alone() -> None:
     assert usage(publisher) == [("rewritten", "s#0", 1, 100)]
 
 
+async def test_what_a_model_adds_to_its_answer_is_left() -> None:
+    said = json.dumps({"questions": ["a"], "confidence": 0.9})
+    async with serving_rewriter(ChatEndpointDouble(lambda _: said)) as rewriter:
+        assert await rewriter.rewrite("s#0", "q", DAY) == ["a"]
+
+
 async def test_only_a_few_ways_and_no_empty_or_repeated_ones_count() -> None:
     said_ = answer("q", " ", "a", "a", "b" * 9_000, *"cdefg")
     async with serving_rewriter(ChatEndpointDouble(lambda _: said_)) as rewriter:
