@@ -18,6 +18,8 @@ _ID = re.compile(r"[\w.:@+-]+")
 _NOT_NAMESPACE = re.compile(r"[^a-zA-Z0-9_:-]+")
 _MILLISECONDS = 1e11
 """Numbers above this are milliseconds: as seconds they would be years after 5000."""
+_CALENDAR_DIGITS = (4, 8)
+"""Number of digits of a year, and of a year, month and day."""
 
 
 class SourceError(Exception):
@@ -90,19 +92,21 @@ def to_metadata(values: Mapping[str, Any], **more: Any) -> Metadata:
 
 
 def to_date(value: Any) -> str | None:
-    """Return an ISO date and time of Unix seconds, milliseconds, microseconds or a string; None for anything else.
+    """Return an ISO date or time of Unix seconds, milliseconds, microseconds or a string; None for anything else.
 
     >>> to_date(1714566600), to_date("2024-05-01T12:30:00Z"), to_date("soon")
     ('2024-05-01T12:30:00+00:00', '2024-05-01T12:30:00Z', None)
+    >>> to_date(2024), to_date("20240501")  # no seconds of 1970
+    ('2024', '20240501')
     """
-    if isinstance(value, str):
-        text = value.strip()
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
+        return None
+    if not isinstance(value, float):
+        text = str(value).strip()
         digits = text.replace(".", "", 1)
-        if not (digits.isascii() and digits.isdigit()):
+        if len(text) in _CALENDAR_DIGITS or not (digits.isascii() and digits.isdigit()):
             return None if parse_iso_time(text) is None else text
         value = Decimal(text)
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return None
     try:
         seconds = float(value)
         while _MILLISECONDS < abs(seconds) < math.inf:
