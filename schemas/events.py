@@ -289,10 +289,6 @@ class KeyChanged(Event):
     scopes: tuple[str, ...] | None = None
     """What the key may do; None: what its role may."""
 
-    @property
-    def last_changed_at(self) -> datetime:
-        return self.changed_at or self.created_at
-
 
 class ConnectorAccount(Event):
     """Account that a connector reads: `name` for people, `webhook_id` as in the provider's webhooks."""

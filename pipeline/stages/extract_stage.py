@@ -367,7 +367,8 @@ class ExtractStage:
             document=row.key,
             id=row.id,
             seq=row.text_seq,
-            at=record.event.at,
+            # Clocks differ and are set back: nothing of a document is older than the document.
+            at=max(record.event.at, row.created_at),
             text=await self.blobs.store_text(row.text or ""),
             type=row.type,
             title=row.title,

@@ -63,7 +63,10 @@ class _Changes:
 
 
 class SettingsCatalog:
-    """`ports.ConnectorCatalog`, with API keys. An event older than the current state changes nothing."""
+    """`ports.ConnectorCatalog`, with API keys. The log's order decides, not the clocks of those who wrote to it.
+
+    Only what has ended stays so: an epoch of a namespace, a revoked key.
+    """
 
     def __init__(self, folder: Path | None = None, in_memory: int = NAMESPACES_IN_MEMORY) -> None:
         """Open or create a file of this process in the folder; None: one that is gone with the process.
@@ -247,7 +250,7 @@ class SettingsCatalog:
     def _fold_namespace(self, changes: _Changes, change: NamespaceChanged) -> None:
         row = NamespaceRow(**{column.name: getattr(change, column.name) for column in fields(NamespaceRow)})
         old = changes.namespaces.get(row.name) or self._find(row.name)
-        if old is not None and (old.epoch, old.updated_at) > (row.epoch, row.updated_at):
+        if old is not None and old.epoch > row.epoch:
             return
         changes.created += bool(row.incarnations) - bool(old is not None and old.incarnations)
         for incarnation in () if old is None else old.incarnations:
@@ -294,24 +297,19 @@ class SettingsCatalog:
                 self._writer.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?)", position)
 
     def _apply_other(self, event: SettingsChanged) -> bool:
-        """Apply a change of what is held in memory whole; False if it is older than what is there."""
+        """Apply a change of what is held in memory whole; False if it is of a key that was revoked before."""
         match event.change:
             case OrganizationChanged() as change:
-                if self._organization.updated_at > change.updated_at:
-                    return False
                 self._organization = change
             case KeyChanged() as change:
-                if not _is_newer_key(self._keys.get(change.id), change):
+                old = self._keys.get(change.id)
+                if old is not None and old.revoked_at is not None and change.revoked_at is None:
                     return False
                 self._keys[change.id] = change
+            case ConnectorChanged(status="gone") as change:
+                self._connectors.pop(change.id, None)
             case ConnectorChanged() as change:
-                old = self._connectors.get(change.id)
-                if old is not None and old.updated_at > change.updated_at:
-                    return False
-                if change.status == "gone":
-                    self._connectors.pop(change.id, None)
-                else:
-                    self._connectors[change.id] = change
+                self._connectors[change.id] = change
         return True
 
 
@@ -372,13 +370,6 @@ def _connect(path: Path | None) -> tuple[sqlite3.Connection, sqlite3.Connection]
 def _close(*connections: sqlite3.Connection) -> None:
     for connection in connections:
         connection.close()
-
-
-def _is_newer_key(old: KeyChanged | None, row: KeyChanged) -> bool:
-    if old is None or row.revoked_at is not None:
-        return True
-    # An older event that is read again: a revoked key stays revoked.
-    return old.revoked_at is None and old.last_changed_at <= row.last_changed_at
 
 
 def _condition(scopes: Sequence[str] | None, containing: str) -> tuple[str, list[str]]:

@@ -1,7 +1,7 @@
 """The extract stage: append, replace, delete and failure, the same however often the log is read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import reduce
 from hashlib import sha256
@@ -184,6 +184,14 @@ async def test_a_batch_costs_a_handful_of_updates() -> None:
     await world.handle_batch(*(submission(n, text=f"text {n}", id=f"d{n}") for n in range(64)))
     assert len(world.documents.rows) == 64
     assert world.documents.updates <= 3
+
+
+async def test_no_text_of_a_document_is_older_than_the_document_though_a_clock_was_set_back() -> None:
+    world = StageHarness()
+    await world.handle_batch(submission(0, text="Rain."))
+    late = submission(1, text="Wind.")
+    await world.handle_batch(replace(late, event=late.event.model_copy(update={"at": EPOCH - timedelta(hours=1)})))
+    assert [event.at for event in world.published_texts()] == [EPOCH, EPOCH]
 
 
 async def test_adding_to_a_document_appends_replaces_or_leaves_it() -> None:

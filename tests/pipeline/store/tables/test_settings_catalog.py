@@ -148,22 +148,29 @@ async def test_a_disk_that_is_full_for_a_while_loses_nothing(
     assert "disk is full" in caplog.text
 
 
-def test_an_older_event_changes_nothing() -> None:
+def test_the_order_of_the_log_decides_though_clocks_go_back() -> None:
     catalog = SettingsCatalog()
     catalog.apply(namespace("alice", ("alice#0",), at=5))
-    catalog.apply(namespace("alice", (), at=3))
-    assert catalog.namespace_of("alice#0") is not None
-    catalog.apply(SettingsChanged(change=OrganizationChanged(context="new", updated_at=later(5))))
-    catalog.apply(SettingsChanged(change=OrganizationChanged(context="old", updated_at=later(3))))
+    catalog.apply(namespace("alice", ("alice#0", "bob#0"), at=3))
+    catalog.apply(SettingsChanged(change=OrganizationChanged(context="old", updated_at=later(5))))
+    catalog.apply(SettingsChanged(change=OrganizationChanged(context="new", updated_at=later(3))))
+    catalog.apply(connector("pending", at=2))
+    catalog.apply(connector("active", at=1))
+    assert catalog.namespace_of("bob#0") is not None
     assert catalog.organization().context == "new"
+    assert [row.status for row in catalog.connectors()] == ["active"]
+    catalog.apply(connector("gone"))
+    assert catalog.connectors() == []
+
+
+def test_what_has_ended_does_not_come_back() -> None:
+    catalog = SettingsCatalog()
+    catalog.apply(namespace("alice", (), generation=1))
+    catalog.apply(namespace("alice", ("alice#0",), at=3))
+    assert catalog.namespace_of("alice#0") is None
     catalog.apply(key("one", revoked=True))
     catalog.apply(key("one"))
     assert catalog.keys()[0].revoked_at is not None
-    catalog.apply(connector("removed", at=2))
-    catalog.apply(connector("active", at=1))
-    assert [row.status for row in catalog.connectors()] == ["removed"]
-    catalog.apply(connector("gone", at=3))
-    assert catalog.connectors() == []
 
 
 @pytest.mark.parametrize("target_first", [True, False])
