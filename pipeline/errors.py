@@ -1,6 +1,10 @@
 """Errors, named after the reaction they ask for rather than the place where they happened."""
 
 
+class SettingsError(ValueError):
+    """Settings that do not fit together or the data; the message names the one to change."""
+
+
 class RetryableError(Exception):
     """A failure that may pass: a timeout, a busy peer. Retried with backoff, then dead-lettered."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from app.cli.conventions import ExitCode, error_exit
 from app.process_tuning import tune_process
-from pipeline.errors import DataDirectoryLockedError, OutageError
+from pipeline.errors import DataDirectoryLockedError, OutageError, SettingsError
 from pipeline.settings import Settings
 
 _DISK_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO})
@@ -49,6 +49,8 @@ def exit_on_startup_error() -> Iterator[None]:
 
     try:
         yield
+    except SettingsError as error:
+        raise error_exit(str(error), ExitCode.USAGE) from error
     except (DataDirectoryLockedError, StoreMismatchError, ValueError) as error:
         raise error_exit(str(error)) from error
     except OutageError as error:

@@ -152,7 +152,8 @@ def _parse_roles(settings: Settings, only: str | None) -> frozenset[str]:
     if settings.kafka_bootstrap is None and roles != set(ROLES):
         raise error_exit(
             "The embedded log belongs to one process, which has every role. Leave --only out,"
-            " or set RECOLLECT_KAFKA_BOOTSTRAP to run the roles in separate processes."
+            " or set RECOLLECT_KAFKA_BOOTSTRAP to run the roles in separate processes.",
+            ExitCode.USAGE,
         )
     return roles
 

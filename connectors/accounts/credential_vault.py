@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from connectors.errors import MisconfigurationError
+from pipeline.errors import SettingsError
 from pipeline.ports import Locks
 from pipeline.store.tables.connector_state_table import ConnectorStateStore
 
@@ -26,7 +27,7 @@ _VERIFICATION_TOKENS = "verification_tokens"
 log = logging.getLogger(__name__)
 
 
-class VaultKeyError(MisconfigurationError, ValueError):
+class VaultKeyError(MisconfigurationError, SettingsError):
     """Missing or wrong encryption key; the message is for the operator."""
 
 

@@ -14,8 +14,8 @@ from pipeline.bus.sealing.key_table import KeyTable
 from pipeline.bus.sealing.sealed_records import WRAPPING_NAME
 from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.sqlite.bus import SqliteBus
-from pipeline.bus.sqlite.log_database import partition_of_key, read_end_offsets
-from pipeline.errors import OutageError
+from pipeline.bus.sqlite.log_database import LOG_FILE, partition_of_key, read_end_offsets, read_partition_count
+from pipeline.errors import OutageError, SettingsError
 from pipeline.ports import Clock, KeyStorage
 from pipeline.settings import Settings
 from schemas import topics
@@ -69,13 +69,13 @@ def _open_sealer(settings: Settings, storage: KeyStorage, clock: Clock) -> Seale
 
 @contextmanager
 def open_key_file(settings: Settings) -> Iterator[KeyFile]:
-    """Open the keys that encrypt the keys of people; ValueError for settings of Vault without a token."""
+    """Open the keys that encrypt the keys of people; SettingsError for an address of Vault without a token."""
     service = None
     if settings.sealing_vault_address is not None:
         from pipeline.bus.sealing.vault_transit import VaultTransit
 
         if settings.sealing_vault_token is None:
-            raise ValueError("RECOLLECT_SEALING_VAULT_ADDRESS needs RECOLLECT_SEALING_VAULT_TOKEN.")
+            raise SettingsError("RECOLLECT_SEALING_VAULT_ADDRESS needs RECOLLECT_SEALING_VAULT_TOKEN.")
         service = VaultTransit(
             settings.sealing_vault_address,
             settings.sealing_vault_token.get_secret_value(),
@@ -115,7 +115,7 @@ async def read_log_ends(settings: Settings, topic: str) -> tuple[dict[int, int],
     Neither opens the log for writing nor creates anything.
     """
     if settings.kafka_bootstrap is None:
-        ends = await asyncio.to_thread(_read_embedded_ends, settings.data_dir / "log" / "log.db", topic, settings)
+        ends = await asyncio.to_thread(_read_embedded_ends, settings.data_dir / "log" / LOG_FILE, topic, settings)
         return ends, lambda key, partitions: partition_of_key(key.encode(), partitions)
     from pipeline.bus.kafka.cluster import Cluster
     from pipeline.bus.kafka.offsets import Offsets
@@ -134,6 +134,4 @@ def _read_embedded_ends(file: Path, topic: str, settings: Settings) -> dict[int,
     if not file.exists():
         return dict.fromkeys(range(settings.partitions), 0)
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=5)) as db:
-        # As many as the log was made with, whatever the settings say.
-        (created_with,) = db.execute("SELECT value FROM log_metadata WHERE name = 'partitions'").fetchone()
-        return read_end_offsets(db, topic, int(created_with))
+        return read_end_offsets(db, topic, read_partition_count(db))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from pipeline.errors import SettingsError
 from pipeline.ports import Embedder
 from pipeline.rows import Vector
 from pipeline.settings import Settings
@@ -24,7 +25,7 @@ def open_embedder(
     model: str = "",
     dimensions: int = 256,
 ) -> Embedder:
-    """The configured embedder. Raises ValueError that names a missing setting.
+    """The configured embedder. SettingsError if one of its settings is missing.
 
     An adapter is imported only when it is chosen: the others' libraries cost start-up time.
     """
@@ -42,7 +43,7 @@ def open_embedder(
         return WordLlamaEmbedder.from_package()
     if kind == "openai":
         if not base_url:
-            raise ValueError(
+            raise SettingsError(
                 "RECOLLECT_EMBEDDER is openai, but RECOLLECT_EMBEDDER_BASE_URL is not set. "
                 "Set it to the address of the endpoint, for example http://127.0.0.1:11434/v1."
             )
@@ -73,7 +74,7 @@ def open_language_model(settings: Settings) -> "ChatCompletionsModel | None":
         return None
     if base_url is None or model is None:
         missing = "RECOLLECT_LLM_MODEL" if model is None else "RECOLLECT_LLM_BASE_URL"
-        raise ValueError(
+        raise SettingsError(
             f"{missing} is not set: a language model needs its address and its name, for example "
             "RECOLLECT_LLM_BASE_URL=http://127.0.0.1:11434/v1 and RECOLLECT_LLM_MODEL=qwen3:8b."
         )

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.cli.local_process import DAMAGED_TABLES_REMEDY, table_damage
-from pipeline.errors import DataDirectoryLockedError, RejectedError, RetryableError
+from pipeline.errors import DataDirectoryLockedError, OutageError, RejectedError, RetryableError
 from pipeline.store import StoreMismatchError
 
 CheckStatus = Literal["ok", "warning", "problem"]
 _EXPECTED_ERRORS = (
     OSError,
     ValueError,
-    sqlite3.Error,
     RetryableError,
     RejectedError,
     StoreMismatchError,
@@ -22,6 +21,9 @@ _EXPECTED_ERRORS = (
 )
 CHECK_TIMEOUT_SECONDS = 20.0
 """Limit for the check of one component."""
+UNREACHABLE_REMEDY = "Check that it runs, that this machine can reach it, and its settings."
+UNREADABLE_FILE_REMEDY = "Check that this user may read the files of the data directory."
+DAMAGED_FILE_REMEDY = "Stop the service, and put back the data directory from a backup."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,16 @@ async def _run_check(check: Check, timeout_seconds: float) -> list[CheckResult]:
             return await check()
     except TimeoutError:
         message = f"No answer within {timeout_seconds:.0f} s."
-        return [("problem", message, "Check that it runs and that this machine can reach it.")]
+        return [("problem", message, UNREACHABLE_REMEDY)]
     except RuntimeError as error:
         if (damage := table_damage(error)) is None:
             raise
         return [("problem", f"They can't be read: {damage}", DAMAGED_TABLES_REMEDY)]
+    except sqlite3.OperationalError as error:
+        return [("problem", str(error), UNREADABLE_FILE_REMEDY)]
+    except sqlite3.DatabaseError as error:
+        return [("problem", f"A file of the data directory is damaged: {error}", DAMAGED_FILE_REMEDY)]
+    except OutageError as error:
+        return [("problem", str(error), UNREACHABLE_REMEDY)]
     except _EXPECTED_ERRORS as error:
         return [("problem", str(error) or repr(error), "The message says what to change.")]

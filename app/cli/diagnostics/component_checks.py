@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from app.cli.diagnostics.check_runner import CheckResult, passed
+from app.cli.diagnostics.check_runner import DAMAGED_FILE_REMEDY, CheckResult, passed
 from app.handled_submissions import REMEDY as LOST_TABLES_REMEDY
 from app.resources import (
     CATALOG_FOLDER,
@@ -24,7 +24,8 @@ from app.resources import (
 from pipeline.bus.bus_factory import prepare_topics, read_log_ends
 from pipeline.bus.records import SEALED_HEADER
 from pipeline.bus.sealing.sealed_records import BLOCKS, ends_by_itself, parse_key_label
-from pipeline.errors import EndpointUnavailableError
+from pipeline.bus.sqlite.log_database import LOG_FILE, read_partition_count
+from pipeline.errors import EndpointUnavailableError, OutageError
 from pipeline.models import open_language_model
 from pipeline.ports import UnusableReplyError
 from pipeline.settings import Settings
@@ -44,7 +45,7 @@ class _OneWordAnswer(BaseModel):
 
 
 def log_path(settings: Settings) -> Path:
-    return settings.data_dir / "log" / "log.db"
+    return settings.data_dir / "log" / LOG_FILE
 
 
 async def check_log(settings: Settings) -> list[CheckResult]:
@@ -61,16 +62,15 @@ def _check_log_blocking(file: Path, partitions: int) -> list[CheckResult]:
     size = file.stat().st_size
     problems: list[CheckResult] = []
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=5)) as db:
-        (created_with,) = db.execute("SELECT value FROM log_metadata WHERE name = 'partitions'").fetchone()
-        if int(created_with) != partitions:
-            message = f"It has {created_with} partitions, the settings say {partitions}."
-            remedy = f"Set RECOLLECT_LOG_PARTITIONS={created_with}: the number can't change."
-            problems.append(("problem", message, remedy))
         if size <= MAX_FULL_CHECK_BYTES:
             (integrity,) = db.execute("PRAGMA quick_check(1)").fetchone()
             if integrity != "ok":
-                remedy = "Stop the service, and restore the data directory from a backup."
-                problems.append(("problem", f"{file} is damaged: {integrity}", remedy))
+                return [("problem", f"{file} is damaged: {integrity}", DAMAGED_FILE_REMEDY)]
+        created_with = read_partition_count(db)
+        if created_with != partitions:
+            message = f"It has {created_with} partitions, the settings say {partitions}."
+            remedy = f"Set RECOLLECT_LOG_PARTITIONS={created_with}: the number can't change."
+            problems.append(("problem", message, remedy))
         dead_letters = dict(
             db.execute(
                 "SELECT t.name, count(*) FROM records r JOIN topics t ON t.id = r.topic"
@@ -137,9 +137,10 @@ async def check_tables(settings: Settings) -> list[CheckResult]:
         storage=settings.storage_options(uri),
     )
     if not exists:
-        submitted, _ = await read_log_ends(settings, DOCUMENTS_SUBMITTED.name)
-        if settings.kafka_bootstrap is None and any(submitted.values()):
-            return [("problem", f"none at {uri}, but the log holds documents.", LOST_TABLES_REMEDY)]
+        if settings.kafka_bootstrap is None:
+            submitted, _ = await read_log_ends(settings, DOCUMENTS_SUBMITTED.name)
+            if any(submitted.values()):
+                return [("problem", f"none at {uri}, but the log holds documents.", LOST_TABLES_REMEDY)]
         return [passed(f"none at {uri} yet: the first start creates them")]
     ends, _ = await read_log_ends(settings, SETTINGS_CHANGED.name)
     for positions in await asyncio.to_thread(stored_positions, settings.data_dir / CATALOG_FOLDER):
@@ -198,7 +199,14 @@ async def check_kafka(settings: Settings) -> list[CheckResult]:
     bootstrap = settings.kafka_bootstrap
     if bootstrap is None:
         return [passed("not used: the log is embedded")]
-    differences = await prepare_topics(settings, create=False)
+    try:
+        differences = await prepare_topics(settings, create=False)
+    except OutageError as error:
+        remedy = (
+            "Check RECOLLECT_KAFKA_BOOTSTRAP and the other RECOLLECT_KAFKA_… settings, that the brokers run, and that"
+            " this machine reaches the addresses that they advertise."
+        )
+        return [("problem", str(error), remedy)]
     remedy = "`recollect topics` creates missing topics and lists the other differences."
     return [("warning", difference, remedy) for difference in differences] or [
         passed(f"{bootstrap} answers, and the topics are as they should be")

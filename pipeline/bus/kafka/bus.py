@@ -12,7 +12,7 @@ from aiokafka import TopicPartition
 from faststream.kafka import KafkaBroker
 
 from pipeline.bus.delivery import Delivery, RetryPolicy
-from pipeline.bus.kafka.cluster import CALL_TIMEOUT, Cluster, KafkaOpenError
+from pipeline.bus.kafka.cluster import CALL_TIMEOUT, Cluster, KafkaOpenError, KafkaUnavailableError
 from pipeline.bus.kafka.dead_letter_queue import DeadLetterQueue
 from pipeline.bus.kafka.faststream_broker import broker_middlewares, new_broker
 from pipeline.bus.kafka.log_eraser import KafkaLogEraser
@@ -94,7 +94,7 @@ class KafkaBus:
         sealer: Sealer | None = None,
         call_timeout: float = CALL_TIMEOUT,
     ) -> "KafkaBus":
-        """Connect and create missing topics. KafkaOpenError if the cluster can't be used.
+        """Connect and create missing topics. KafkaUnavailableError, KafkaOpenError for unreadable certificates.
 
         FastStream's metrics go to `registry` and its spans to `tracer_provider`, which `close` shuts down.
         """
@@ -324,7 +324,7 @@ class KafkaBus:
             await self._topic_admin.create_missing(topics)
             await self._producers.start()
         except OutageError as error:
-            raise KafkaOpenError(f"{error} See RECOLLECT_KAFKA_BOOTSTRAP and the broker's log.") from error
+            raise KafkaUnavailableError(f"{error} See RECOLLECT_KAFKA_BOOTSTRAP and the broker's log.") from error
         for difference in await self._topic_admin.check(topics):
             log.warning("%s", difference)
 

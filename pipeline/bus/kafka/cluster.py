@@ -162,10 +162,10 @@ class Cluster:
             try:
                 async with asyncio.timeout(seconds):
                     yield
-            except TimeoutError:
+            except TimeoutError as error:
                 if seconds == self.call_timeout:
                     self._outage_until = asyncio.get_running_loop().time() + OUTAGE_MEMORY_SECONDS
-                raise
+                raise TimeoutError(f"no answer within {seconds:g} s") from error
         self._outage_until = 0.0
 
     async def call_with_retries(self, action: str, call: Callable[[], Awaitable[T]]) -> T:

@@ -18,7 +18,14 @@ from pipeline.bus.sealing.sealed_records import SEALED_TOPICS, stays_plain
 from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.sqlite.consumers import ConsumerPositions, StageConsumers
 from pipeline.bus.sqlite.directory_lock import DirectoryLock
-from pipeline.bus.sqlite.log_database import CommitResult, GroupPartition, LogDatabase, LogTransaction, partition_of_key
+from pipeline.bus.sqlite.log_database import (
+    LOG_FILE,
+    CommitResult,
+    GroupPartition,
+    LogDatabase,
+    LogTransaction,
+    partition_of_key,
+)
 from pipeline.bus.sqlite.log_eraser import RECORDS_PER_BATCH, LogEraser
 from pipeline.bus.sqlite.log_reader import LogReader
 from pipeline.bus.sqlite.log_writer import LogWriter
@@ -322,10 +329,15 @@ class LogOpenError(ValueError):
 def _open_files(directory: Path, partitions: int) -> tuple[DirectoryLock, LogDatabase, LogReader]:
     try:
         return _lock_and_open(directory, partitions)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, sqlite3.OperationalError) as error:
         raise LogOpenError(
             f"The log in {directory.absolute()} can't be opened: {error}. See that the folder is writable"
             " and that its disk has space left."
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise LogOpenError(
+            f"{directory.absolute() / LOG_FILE} is damaged: {error}. Put back the data directory from a backup,"
+            " or start with a new one and import an export."
         ) from error
 
 
@@ -333,7 +345,7 @@ def _lock_and_open(directory: Path, partitions: int) -> tuple[DirectoryLock, Log
     # 0700: the data directory holds private texts.
     directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.mkdir(exist_ok=True)
-    path = directory / "log.db"
+    path = directory / LOG_FILE
     with ExitStack() as undo:
         lock = DirectoryLock(directory)
         undo.callback(lock.release)

@@ -12,6 +12,7 @@ from zlib import crc32
 from pipeline.bus.port import TopicPartition
 from pipeline.bus.records import SEALED_HEADER, ProducerRecord, RawRecord
 from pipeline.bus.sqlite.value_compression import compress_value
+from pipeline.errors import SettingsError
 from pipeline.ports import Position
 from pipeline.runtime.sqlite_connection import connect, transaction
 
@@ -43,7 +44,10 @@ CREATE TABLE IF NOT EXISTS positions(
 """
 
 
-class PartitionCountMismatchError(ValueError):
+LOG_FILE = "log.db"
+
+
+class PartitionCountMismatchError(SettingsError):
     """The data directory was created with another number of partitions."""
 
 
@@ -222,6 +226,14 @@ def partition_of_key(key: bytes, partitions: int) -> int:
     return crc32(key) % partitions
 
 
+def read_partition_count(db: sqlite3.Connection) -> int:
+    """Return the number of partitions that the log was made with; sqlite3.DatabaseError if it holds none."""
+    row = db.execute("SELECT value FROM log_metadata WHERE name = 'partitions'").fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError("the number of its partitions is missing")
+    return int(row[0])
+
+
 def read_end_offsets(db: sqlite3.Connection, topic: str, partitions: int) -> dict[int, int]:
     (topic_id,) = db.execute("SELECT id FROM topics WHERE name = ?", (topic,)).fetchone() or (None,)
     saved = dict(db.execute("SELECT partition, next FROM end_offsets WHERE topic = ?", (topic_id,)))
@@ -243,8 +255,8 @@ def _create_schema(db: sqlite3.Connection, path: Path, partitions: int) -> None:
     db.executescript(_SCHEMA)
     db.execute("INSERT OR IGNORE INTO log_metadata VALUES ('format', ?)", (FORMAT,))
     db.execute("INSERT OR IGNORE INTO log_metadata VALUES ('partitions', ?)", (str(partitions),))
-    (created_with,) = db.execute("SELECT value FROM log_metadata WHERE name = 'partitions'").fetchone()
-    if int(created_with) != partitions:
+    created_with = read_partition_count(db)
+    if created_with != partitions:
         db.close()
         raise PartitionCountMismatchError(
             f"{path} was created with {created_with} partitions, but {partitions} are configured. The number"

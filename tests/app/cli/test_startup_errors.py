@@ -2,14 +2,20 @@
 
 import errno
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
 from app.cli.conventions import ExitCode
 from app.cli.local_process import exit_on_startup_error
+from app.resources import embedder_from_settings, index_config_from_settings
+from pipeline.bus.bus_factory import open_key_file
+from pipeline.models import open_language_model
+from pipeline.settings import Settings
 
 
 def _full_database() -> sqlite3.Error:
@@ -63,6 +69,25 @@ def test_a_damaged_database_is_said_in_a_sentence(tmp_path: Path, capsys: pytest
     ):
         db.execute("SELECT * FROM records")
     assert "is damaged: file is not a database" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("fields", "open_part"),
+    [
+        (
+            {"embedder": "openai"},
+            lambda settings: embedder_from_settings(settings, index_config_from_settings(settings)),
+        ),
+        ({"llm_base_url": "http://127.0.0.1:1/v1"}, open_language_model),
+        ({"sealing_vault_address": "https://vault.example.com"}, lambda settings: open_key_file(settings).__enter__()),
+    ],
+)
+def test_settings_that_do_not_fit_together_have_the_exit_code_of_wrong_settings(
+    fields: dict[str, Any], open_part: Callable[[Settings], object]
+) -> None:
+    with pytest.raises(typer.Exit) as exited, exit_on_startup_error():
+        open_part(Settings(_env_file=None, **fields))
+    assert exited.value.exit_code == ExitCode.USAGE
 
 
 def test_other_errors_keep_their_traceback() -> None:

@@ -20,6 +20,7 @@ from pipeline.bus.kafka.bus import KafkaBus
 from pipeline.bus.kafka.cluster import Cluster, KafkaOpenError
 from pipeline.bus.records import ProducerRecord
 from pipeline.bus.sqlite.bus import SqliteBus
+from pipeline.errors import OutageError
 from pipeline.settings import Settings
 from pipeline.stage import Stage
 from pipeline.store.folder_files import open_files
@@ -113,7 +114,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_error_names_a_broker_that_does_not_answer(tmp_path: Path) -> None:
     # Nothing listens on port 1.
     settings = Settings(data_dir=tmp_path, kafka_bootstrap="127.0.0.1:1")
-    with pytest.raises(KafkaOpenError, match=r"127\.0\.0\.1:1 .*RECOLLECT_KAFKA_BOOTSTRAP"):
+    with pytest.raises(OutageError, match=r"127\.0\.0\.1:1 .*no answer within 1 s.*RECOLLECT_KAFKA_BOOTSTRAP"):
         await open_bus(settings, FixedClock())
 
 
@@ -181,7 +182,7 @@ async def test_several_brokers_are_named_of_which_one_answers(
 @pytest.mark.kafka
 @pytest.mark.usefixtures("impatient")
 async def test_a_wrong_password_is_reported(kafka: LocalBroker | DockerBroker, tmp_path: Path) -> None:
-    with pytest.raises(KafkaOpenError, match="RECOLLECT_KAFKA_BOOTSTRAP"):
+    with pytest.raises(OutageError, match="RECOLLECT_KAFKA_BOOTSTRAP"):
         await open_bus(_sasl_settings(kafka, tmp_path, "wrong"), FixedClock())
 
 

@@ -1,15 +1,20 @@
 """Checks of components on a real log, real tables and unreachable endpoints."""
 
 import socket
+import sqlite3
+from contextlib import closing
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any
 
 import obstore
 import pytest
 
+from app.cli.commands.doctor_command import build_checks
 from app.cli.diagnostics import component_checks
 from app.cli.diagnostics.check_runner import run_checks
 from app.resources import open_sealing_keys
+from pipeline.bus.kafka.cluster import Cluster
 from pipeline.bus.records import SEALED_HEADER, ProducerRecord
 from pipeline.bus.sealing.sealed_records import BLOCKS
 from pipeline.bus.sqlite.bus import SqliteBus
@@ -94,7 +99,40 @@ async def test_a_damaged_log_is_reported(tmp_path: Path) -> None:
         finding async for finding in run_checks({"log": lambda: component_checks.check_log(settings(tmp_path))})
     ]
     assert findings[0].status == "problem"
-    assert findings[0].remedy
+    assert "log.db is damaged" in findings[0].message
+    assert "backup" in findings[0].remedy
+
+
+async def test_a_file_that_is_no_log_is_reported_by_every_check_that_reads_it(tmp_path: Path) -> None:
+    configured = settings(tmp_path)
+    file = component_checks.log_path(configured)
+    file.parent.mkdir()
+    file.write_bytes(b"no database at all" * 1000)
+    for check in (component_checks.check_log, component_checks.check_sealing_keys):
+        (finding,) = [finding async for finding in run_checks({"log": partial(check, configured)})]
+        assert (finding.status, "damaged" in finding.message, "backup" in finding.remedy) == ("problem", True, True)
+
+
+async def test_a_log_that_lost_its_metadata_is_damaged(tmp_path: Path) -> None:
+    await write_log(tmp_path)
+    with closing(sqlite3.connect(component_checks.log_path(settings(tmp_path)), isolation_level=None)) as db:
+        db.execute("DELETE FROM log_metadata")
+    (finding,) = [
+        finding async for finding in run_checks({"log": lambda: component_checks.check_log(settings(tmp_path))})
+    ]
+    assert (finding.status, "damaged" in finding.message) == ("problem", True)
+
+
+async def test_kafka_that_does_not_answer_is_reported_once_with_its_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Cluster, "__init__", partialmethod(Cluster.__init__, call_timeout=0.1))
+    configured = settings(tmp_path, kafka_bootstrap="127.0.0.1:1")
+    checks = build_checks(configured, str)
+    findings = [finding async for finding in run_checks({name: checks[name] for name in ("Kafka", "tables")})]
+    assert [(finding.component, finding.status) for finding in findings] == [("Kafka", "problem"), ("tables", "ok")]
+    assert "127.0.0.1:1 could not list its topics: no answer within" in findings[0].message
+    assert "RECOLLECT_KAFKA_BOOTSTRAP" in findings[0].remedy
 
 
 async def test_tables_of_another_embedder_are_reported(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ async def test_the_timeout_is_short_after_another_call_timed_out(
 async def test_the_error_without_a_broker_names_its_address(kafka_harness: KafkaHarness) -> None:
     kafka_harness.settings = Settings(kafka_bootstrap="127.0.0.1:1")
     kafka_harness.call_timeout = 1.0
-    with pytest.raises(ValueError, match=r"127\.0\.0\.1:1 .*RECOLLECT_KAFKA_BOOTSTRAP"):
+    with pytest.raises(OutageError, match=r"127\.0\.0\.1:1 .*RECOLLECT_KAFKA_BOOTSTRAP"):
         await kafka_harness.open()
 
 

@@ -156,9 +156,15 @@ async def test_a_log_of_an_older_format_is_refused_with_what_to_do(tmp_path: Pat
 async def test_the_error_of_a_log_that_cannot_be_opened_names_the_place_and_the_remedy(
     tmp_path: Path,
 ) -> None:
+    (tmp_path / "log").touch()
+    with pytest.raises(LogOpenError, match=r"log can't be opened: .*folder is writable"):
+        await SqliteBus.open(tmp_path / "log", partitions=2, clock=FixedClock())
+
+
+async def test_the_error_of_a_damaged_log_asks_for_a_backup(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "log.db").write_bytes(b"no database at all " * 1000)
-    with pytest.raises(LogOpenError, match=r"log can't be opened: file is not a database\. See"):
+    with pytest.raises(LogOpenError, match=r"log\.db is damaged: file is not a database\. .*backup"):
         await SqliteBus.open(tmp_path / "log", partitions=2, clock=FixedClock())
 
 
