@@ -14,7 +14,7 @@ from starlette.routing import Match
 
 from api.errors.http_errors import ApiError
 from pipeline.errors import NotReadyError, RejectedError, RetryableError
-from schemas.limits import BUCKET_PATTERN, NAMESPACE_PATTERN
+from schemas.limits import BUCKET_PATTERN, MONTH_PATTERN, NAMESPACE_PATTERN
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +26,10 @@ _VALIDATION_MESSAGES = {
     "extra_forbidden": "is not a known field",
     "missing": "is required",
     "model_attributes_type": "must be a JSON object, sent as application/json",
+    **dict.fromkeys(
+        ("datetime_from_date_parsing", "datetime_object_invalid", "datetime_parsing", "timezone_aware"),
+        "must be a time with its zone, like 2026-11-30T09:30:00Z",
+    ),
     "unknown_option": "is not an option of this operation: send it where the interface has it",
 }
 _DISCRIMINATOR_MESSAGES = {"union_tag_not_found": "is required", "union_tag_invalid": "must be one of {expected_tags}"}
@@ -35,6 +39,7 @@ _LENGTH_MESSAGES = {
 }
 _PATTERN_MESSAGES = {
     NAMESPACE_PATTERN: "may have letters, digits, '_', ':' and '-' only",
+    MONTH_PATTERN: "must be a month, like 2026-11",
     BUCKET_PATTERN: "may have small letters, digits, '_' and '-' only, and begins with a letter or a digit",
 }
 _EARLIER_INTERFACES = ("/v3/", "/v4/")

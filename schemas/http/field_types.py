@@ -88,7 +88,8 @@ def _validate_uri(text: str) -> str:
 def _validate_date(text: str) -> str:
     if text.strip() and parse_iso_time(text) is None:
         raise PydanticCustomError(
-            "date", "must be a date or a time in ISO 8601, like 2026-11-30 or 2026-11-30T09:30:00Z"
+            "date",
+            "must be a date or a time in ISO 8601, of the years 0002 to 9998, like 2026-11-30 or 2026-11-30T09:30:00Z",
         )
     return text
 

@@ -13,7 +13,7 @@ from pipeline.usage_counter import month_of
 from schemas.http.extensions import operations_bodies as bodies
 from schemas.http.field_types import REJECT_NUL, NamespaceName
 from schemas.http.v5.profile_bodies import BucketsResponse, DeleteBucketsBody, SetBucketsBody
-from schemas.limits import MAX_PAGE_SIZE
+from schemas.limits import MAX_PAGE_SIZE, MONTH_PATTERN
 
 router = APIRouter(route_class=ContractRoute, prefix="/admin", tags=["Administration"])
 
@@ -21,7 +21,7 @@ TopicName = Annotated[str | None, Query(max_length=200), REJECT_NUL]
 DeadLetterId = Annotated[str, Query(max_length=300), REJECT_NUL]
 DeadLetterIds = Annotated[list[DeadLetterId] | None, Query(max_length=1000)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
-Month = Annotated[str | None, Query(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")]
+Month = Annotated[str | None, Query(pattern=MONTH_PATTERN)]
 NamespaceNames = Annotated[list[NamespaceName], Query(min_length=1, max_length=MAX_PAGE_SIZE)]
 Days = Annotated[int, Query(ge=1, le=366)]
 

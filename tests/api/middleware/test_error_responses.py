@@ -106,6 +106,20 @@ async def test_a_bad_request_is_refused_with_a_reason_and_the_next_one_works(cli
         await client.ok("GET", "/organization")
 
 
+async def test_a_refused_time_or_month_is_answered_with_an_example(client: ContractClient) -> None:
+    for path, body in (
+        ("/ns/alice/explain/search", {"query": "x", "asOf": "tomorrow"}),
+        ("/ns/alice/explain/search", {"query": "x", "asOf": "2026-03-01"}),
+        ("/ns/alice/explain/memories?since=yesterday", None),
+    ):
+        refused = await client.fails(400, "POST" if body else "GET", path, body)
+        assert "a time with its zone, like 2026-11-30T09:30:00Z" in refused["error"][0]["message"]
+    refused = await client.fails(400, "GET", "/admin/usage?month=2026")
+    assert refused["error"][0]["message"] == "month: must be a month, like 2026-11"
+    refused = await client.fails(400, "POST", "/ns/alice/document", {"content": "x", "date": "9999-12-31"})
+    assert "years 0002 to 9998" in refused["error"][0]["message"]
+
+
 RAW = {
     "invalid UTF-8": b'{"content": "\xff\xfe"}',
     "half a body": b'{"content": "x"',
