@@ -1,12 +1,15 @@
-"""Check that the tables hold the documents whose submissions the stages have handled, as the log says."""
+"""Check that the tables hold what the stages have handled, as the log says."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from pathlib import Path
 
 from app.generation_pipeline import Pipeline
 from pipeline.bus.records import decode_batch
+from pipeline.runtime.durable_files import write_durably
 from pipeline.stage import Record, Stage
 from pipeline.store import StoreMismatchError
 from schemas.events import DocumentSubmitted
@@ -20,6 +23,25 @@ REMEDY = (
     "They are older than the log, or were removed. Put back the tables that belong to the log; or build new ones from"
     " it with `recollect replay --force` while the service is stopped."
 )
+
+
+def verify_last_run(pipeline: Pipeline, file: Path) -> None:
+    """StoreMismatchError if the tables do not know their last run with this log: an older copy was put back.
+
+    `file`: beside the log, so that it is copied with it; holds that run, which is this one from now on. Only tables of
+    one process, in a folder, keep a list of their runs.
+    """
+    if pipeline.store.write_ahead_log is None:
+        return
+    history = pipeline.store.write_ahead_log.history
+    last_runs: dict[str, str] = json.loads(file.read_bytes()) if file.exists() else {}
+    tables = history.sessions[0]
+    if last_runs.get(tables, tables) not in history.sessions:
+        raise StoreMismatchError(
+            f"The tables do not belong to the log ({pipeline.bus.description}): they lack what was written since they"
+            f" were last used with it. {REMEDY}"
+        )
+    write_durably(file, json.dumps(last_runs | {tables: history.session}).encode())
 
 
 async def verify_tables_cover_log(pipeline: Pipeline) -> None:

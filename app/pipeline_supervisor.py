@@ -9,7 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from app.generation_pipeline import Pipeline
-from app.handled_submissions import verify_tables_cover_log
+from app.handled_submissions import verify_last_run, verify_tables_cover_log
 from app.pipeline_factory import open_pipeline
 from app.resources import Resources, index_config_from_settings, open_resources
 from pipeline.errors import FollowerClosedError, OutageError
@@ -298,6 +298,9 @@ async def open_supervisor(
             if runs_stages or serves_requests:
                 await verify_log_covers_tables(resources.bus, supervisor.pipeline.store)
                 await verify_tables_cover_log(supervisor.pipeline)
+                await asyncio.to_thread(
+                    verify_last_run, supervisor.pipeline, settings.data_dir / "log" / "last-runs.json"
+                )
             if serves_requests:
                 await supervisor.pipeline.catch_up()
             yield supervisor

@@ -134,6 +134,31 @@ async def test_tables_older_than_the_log_are_refused_until_they_are_rebuilt(tmp_
     assert await _rebuild(folder) == {"a", "b", "c", *later}
 
 
+async def test_tables_that_lack_a_single_document_of_a_later_run_are_refused_until_they_are_rebuilt(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "data"
+    documents = [f"d{number}" for number in range(20)]
+    await _add(folder, *documents)
+    shutil.copytree(folder / "tables", tmp_path / "older")
+    await _add(folder, "later")
+    shutil.rmtree(folder / "tables")
+    shutil.copytree(tmp_path / "older", folder / "tables")
+    with pytest.raises(StoreMismatchError, match="older than the log"):
+        async with open_supervisor(service_settings(folder)):
+            pass
+    assert await _rebuild(folder) == {*documents, "later"}
+
+
+async def test_log_and_tables_of_one_older_copy_belong_together(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    await _add(folder, "a")
+    shutil.copytree(folder, tmp_path / "older")
+    await _add(folder, "b")
+    async with running_service(tmp_path / "older") as service:
+        assert {item["id"] for item in await service.list_items("home", "documents")} == {"a"}
+
+
 async def test_tables_of_documents_that_were_deleted_since_belong_to_the_log(tmp_path: Path) -> None:
     async with running_service(tmp_path) as service:
         for number in range(30):

@@ -6,7 +6,7 @@ position, brought up to date with the keys that changed since, equals the table,
 
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from uuid import uuid4
 
 from pipeline.runtime.group_commit import GroupCommit
@@ -38,6 +38,8 @@ class ChangeHistory:
         self._commits = commits
         self.session = uuid4().hex
         """Id of this run."""
+        self.sessions: Sequence[str] = ()
+        """Ids of the first run, which stands for the tables, and of the newest ones, in order."""
         self.position = 0
         """Number of the last change that was recorded."""
         self._counts: Counter[str] = Counter()
@@ -56,9 +58,11 @@ class ChangeHistory:
         self._counts = Counter(dict(db.execute(counts).fetchall()))
         db.execute("INSERT INTO history_sessions(id, first) VALUES (?, ?)", (self.session, self.position))
         db.execute(
-            "DELETE FROM history_sessions WHERE number <= (SELECT max(number) FROM history_sessions) - ?",
+            "DELETE FROM history_sessions WHERE number <= (SELECT max(number) FROM history_sessions) - ?"
+            " AND number > (SELECT min(number) FROM history_sessions)",
             (_KEPT_SESSIONS,),
         )
+        self.sessions = [name for (name,) in db.execute("SELECT id FROM history_sessions ORDER BY number")]
 
     async def track(self, incarnations: Collection[str]) -> None:
         """Record the changes of these incarnations from now on."""
