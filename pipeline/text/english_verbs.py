@@ -57,17 +57,6 @@ def is_gerund(word: str) -> bool:
 VOWELS = frozenset("aeiouy")
 
 
-def without_clitic(verb: str, rest: str) -> str:
-    """The verb behind `'s` or `'re` before the rest of a clause; any other stays.
-
-    >>> without_clitic("'s", "been ill"), without_clitic("'s", "71"), without_clitic("'re", "deaf")
-    ('has', 'is', 'are')
-    """
-    if verb == "'s":
-        return "has" if rest.startswith(("been ", "got ")) else "is"
-    return "are" if verb == "'re" else verb.strip()
-
-
 def third_person(word: str) -> str:
     """The form that follows he or she; past forms and modals stay.
 
