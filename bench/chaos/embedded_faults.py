@@ -207,11 +207,29 @@ def clock_jump(folder: Path, short: bool) -> TrialOutcome:
     offset.write_text("0")
     with _ClockShiftedServer(folder / "data", SETTINGS, offset) as server:
         with write_load([server.url], server.key, pause=0.01) as written:
+            reader = ServiceReader(server.url, server.key)
             for seconds in (-3600, 0, -7200, 60):
                 written.wait_for_acknowledged(10)
                 _replace(offset, str(seconds))
-            written.wait_for_acknowledged(10)
-        return assess_outcome("clock going backwards", ServiceReader(server.url, server.key), written)
+                _change(reader, f"{seconds} s")
+        outcome = assess_outcome("clock going backwards", reader, written)
+        wait_until(lambda: _has_memories(reader, "diary"), "memories of a document to which text was added")
+        return outcome
+
+
+def _change(reader: ServiceReader, said: str) -> None:
+    """Change a setting and add to a document; TrialError if the acknowledged setting does not hold."""
+    path = f"/ns/{reader.namespace}"
+    reader.request("PATCH", path, json={"supportingContext": said}).raise_for_status()
+    if reader.ask("GET", path).get("supportingContext") != said:
+        raise TrialError(f"a setting of {path} was acknowledged and does not hold, with a clock off by {said}")
+    added = {"id": "diary", "content": f"I was {said} late today."}
+    reader.request("POST", f"{path}/document", json=added).raise_for_status()
+
+
+def _has_memories(reader: ServiceReader, document: str) -> bool:
+    system = reader.ask("GET", f"/ns/{reader.namespace}/document/{document}").get("system", {})
+    return bool(system.get("dreamingStatus") == "done")
 
 
 TRIALS: dict[str, Trial] = {
