@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from app.resources import Resources
+from app.resources import Resources, local_folders
 from app.submission_follower import SubmissionFollower
 from pipeline.bus.port import Bus
 from pipeline.health import HealthService
@@ -79,9 +79,9 @@ class Pipeline:
 
     @property
     def health(self) -> HealthService:
-        folder = self.resources.settings.data_dir
+        folders = local_folders(self.resources.settings)
         metrics = self.resources.metrics
-        return HealthService(self.bus, self.store, self.index_cache, metrics, folder, stages=self.stages)
+        return HealthService(self.bus, self.store, self.index_cache, metrics, folders, stages=self.stages)
 
     async def apply_optimistically(self) -> None:
         """Apply acknowledged records that have not reached the tables, so that readers see them."""

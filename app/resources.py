@@ -121,6 +121,12 @@ def tables_uri(settings: Settings) -> str:
     return settings.lance_uri or str(settings.data_dir.resolve() / "tables")
 
 
+def local_folders(settings: Settings) -> list[Path]:
+    """Return the folders that hold data, as far as they are local: they may lie on several disks."""
+    places = (settings.lance_uri, settings.blob_uri)
+    return [settings.data_dir, *(Path(place) for place in places if place is not None and "://" not in place)]
+
+
 def sealing_uri(settings: Settings) -> str:
     """Return the location of the keys of sealed records: beside the embedded log, or where processes share them."""
     if settings.kafka_bootstrap is None:

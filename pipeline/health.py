@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 from pipeline.bus.port import Bus
 from pipeline.errors import OutageError
 from pipeline.index.namespace_index_cache import IndexCacheStats, NamespaceIndexCache
+from pipeline.runtime.durable_files import free_files
 from pipeline.runtime.metrics import Metrics, ReadinessState
 from pipeline.stage import Stage
 from pipeline.store import Store
@@ -30,6 +31,8 @@ BUS_TIMEOUT_SECONDS = 5.0
 """Longest wait for the bus: load balancers and Prometheus give up after ten seconds."""
 MIN_FREE_DISK_BYTES = 16 * 1024 * 1024
 """Free disk space below which writing is about to fail."""
+MIN_FREE_FILES = 256
+"""Names of files left on a disk below which writing is about to fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +64,15 @@ class HealthSnapshot:
 class HealthService:
     """Checks the parts of a running service on request.
 
-    `stages`: those whose lag is looked at (None: of every group that has a position).
+    `folders`: local ones that are written to, which may lie on several disks. `stages`: those whose lag is looked at
+    (None: of every group that has a position).
     """
 
     bus: Bus
     store: Store
     index_cache: NamespaceIndexCache
     metrics: Metrics
-    data_dir: Path | None
+    folders: Collection[Path]
     _: KW_ONLY
     stages: Sequence[Stage[Any]] | None = None
 
@@ -78,9 +82,7 @@ class HealthService:
         if (reason := self.bus.health_issue) is not None:
             found.append(HealthIssue("bus", reason))
         found += [HealthIssue("tables", reason) for reason in self.store.health_issues()]
-        free = self._disk_free_bytes()
-        if free is not None and free < MIN_FREE_DISK_BYTES:
-            found.append(HealthIssue("disk", f"{free / 1024**2:.0f} MiB are free; writing is about to fail"))
+        found += [HealthIssue("disk", f"{left}; writing is about to fail") for left in self._disk_issues()]
         return sorted(found, key=lambda trouble: trouble.component)
 
     async def lag(self) -> dict[tuple[str, str], int]:
@@ -135,8 +137,20 @@ class HealthService:
         except TimeoutError as error:
             raise OutageError(f"{self.bus.description} did not answer within {BUS_TIMEOUT_SECONDS:.0f} s.") from error
 
+    def _disk_issues(self) -> Iterator[str]:
+        free = self._disk_free_bytes()
+        if free is not None and free < MIN_FREE_DISK_BYTES:
+            yield f"{free / 1024**2:.0f} MiB are free"
+        known = (free_files(folder) for folder in self._made_folders())
+        files = min((number for number in known if number is not None), default=MIN_FREE_FILES)
+        if files < MIN_FREE_FILES:
+            yield f"only {files} more files (inodes) can be made"
+
     def _disk_free_bytes(self) -> int | None:
-        return None if self.data_dir is None else shutil.disk_usage(self.data_dir).free
+        return min((shutil.disk_usage(folder).free for folder in self._made_folders()), default=None)
+
+    def _made_folders(self) -> list[Path]:
+        return [folder for folder in self.folders if folder.exists()]
 
 
 def _stage_health_issues(readiness: ReadinessState) -> Iterator[HealthIssue]:

@@ -1,9 +1,6 @@
 """Helpers of commands that run a part of the service in their own process."""
 
 import asyncio
-import errno
-import os
-import re
 import sqlite3
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -13,18 +10,14 @@ from typing import Any
 from app.cli.conventions import ExitCode, error_exit
 from app.process_tuning import tune_process
 from pipeline.errors import DataDirectoryLockedError, OutageError, SettingsError
+from pipeline.runtime.durable_files import disk_failure, sqlite_code
 from pipeline.settings import Settings
 
-_DISK_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO})
-_SQLITE_DISK_ERRORS = frozenset(
-    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM}
-)
 _SQLITE_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 DAMAGED_TABLES_REMEDY = (
     "Stop the service, move the folder of the tables away, and build new ones with `recollect replay`: the log holds"
     " all of their content."
 )
-_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def apply_process_tuning(settings: Settings) -> None:
@@ -72,24 +65,9 @@ def _startup_message(error: Exception) -> str | None:
         )
     if (damage := table_damage(error)) is not None:
         return f"The tables can't be read: {damage}. {DAMAGED_TABLES_REMEDY}"
-    if isinstance(error, sqlite3.DatabaseError) and error_code(error) in _SQLITE_DAMAGE:
+    if isinstance(error, sqlite3.DatabaseError) and sqlite_code(error) in _SQLITE_DAMAGE:
         return f"A file beside the tables is damaged: {error}. {DAMAGED_TABLES_REMEDY}"
     return None
-
-
-def disk_failure(error: Exception) -> str | None:
-    """Return what a disk refuses, if that is the error: also of LanceDB, which raises RuntimeError for it.
-
-    >>> disk_failure(RuntimeError("lance error: No space left on device (os error 28), src/io/commit.rs"))
-    'No space left on device'
-    >>> disk_failure(RuntimeError("no running event loop")) is None
-    True
-    """
-    if isinstance(error, sqlite3.Error):
-        return str(error) if error_code(error) in _SQLITE_DISK_ERRORS else None
-    found = _OS_ERROR.search(str(error))
-    code = error.errno if isinstance(error, OSError) and error.errno else int(found[1]) if found else None
-    return os.strerror(code) if code in _DISK_ERRNOS else None
 
 
 def table_damage(error: Exception) -> str | None:
@@ -100,8 +78,3 @@ def table_damage(error: Exception) -> str | None:
     """
     _, found, damage = str(error).partition("lance error: ")
     return " ".join(damage.split()) if found and isinstance(error, RuntimeError | ValueError) else None
-
-
-def error_code(error: sqlite3.Error) -> int | None:
-    """Return SQLite's primary result code, if the error comes from SQLite."""
-    return error.sqlite_errorcode & 0xFF if hasattr(error, "sqlite_errorcode") else None

@@ -1,11 +1,20 @@
-"""Durable writes to local folders: atomic replacement and fsync."""
+"""Durable writes to local folders (atomic replacement and fsync), and what a disk refuses."""
 
+import errno
 import os
+import re
+import sqlite3
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 TEMPORARY_SUFFIX = ".part"
+_DISK_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO})
+_SQLITE_DISK_ERRORS = frozenset(
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM}
+)
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
@@ -33,3 +42,31 @@ def fsync(path: str | Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def free_files(folder: Path) -> int | None:
+    """Return how many more files its file system can name; None where it sets no number."""
+    if sys.platform == "win32":
+        return None
+    found = os.statvfs(folder)
+    return found.f_favail if found.f_files else None
+
+
+def disk_failure(error: Exception) -> str | None:
+    """Return what a disk refuses, if that is the error: also of LanceDB, which raises RuntimeError for it.
+
+    >>> disk_failure(RuntimeError("lance error: No space left on device (os error 28), src/io/commit.rs"))
+    'No space left on device'
+    >>> disk_failure(RuntimeError("no running event loop")) is None
+    True
+    """
+    if isinstance(error, sqlite3.Error):
+        return str(error) if sqlite_code(error) in _SQLITE_DISK_ERRORS else None
+    found = _OS_ERROR.search(str(error))
+    code = error.errno if isinstance(error, OSError) and error.errno else int(found[1]) if found else None
+    return os.strerror(code) if code in _DISK_ERRNOS else None
+
+
+def sqlite_code(error: sqlite3.Error) -> int | None:
+    """Return SQLite's primary result code, if the error comes from SQLite."""
+    return error.sqlite_errorcode & 0xFF if hasattr(error, "sqlite_errorcode") else None

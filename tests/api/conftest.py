@@ -151,7 +151,7 @@ async def open_service(folder: Path, site: Path | None = None) -> AsyncIterator[
             provenance=OriginTracer(cache, store.documents, store.chunks, store.memories, EventLocator(bus), "none"),
         ),
         submissions=submissions,
-        health=HealthService(bus, store, cache, metrics, folder),
+        health=HealthService(bus, store, cache, metrics, [folder]),
         metrics=metrics,
         bus=bus,
         settings_lock=settings_lock,

@@ -2,8 +2,11 @@
 
 import asyncio
 import errno
+import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -157,6 +160,7 @@ async def test_tables_that_cannot_be_written_and_a_full_disk_are_named(
             return reasons if "tables" in reasons else {}
 
         reasons = await wait_until(named, "tables named")
+        assert reasons["tables"].endswith("cannot be written (No space left on device)")
         assert "free" in reasons["disk"]
         full = False
         monkeypatch.setattr(health, "MIN_FREE_DISK_BYTES", 0)
@@ -166,3 +170,28 @@ async def test_tables_that_cannot_be_written_and_a_full_disk_are_named(
             return await _readiness_reasons(service.client) == {}
 
         await wait_until(well, "ready again")
+
+
+async def test_a_disk_that_can_name_no_more_files_is_named(
+    client: ContractClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "free_files", lambda _: 3)
+    assert "only 3 more files (inodes)" in (await _readiness_reasons(client))["disk"]
+
+
+async def test_the_least_free_space_is_that_of_the_disks_of_tables_and_blobs_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [str(tmp_path / "tables"), str(tmp_path / "blobs")]
+    async with running_service(tmp_path / "data", lance_uri=places[0], blob_uri=places[1]) as service:
+        await service.add_document("home", "word " * 100_000, id="large")
+        for full in places:
+            monkeypatch.setattr(shutil, "disk_usage", partial(_usage_of, full))
+            metric = await _metric_samples(service.client)
+            assert metric("disk_free_bytes") == 7
+            assert "0 MiB are free" in (await _readiness_reasons(service.client))["disk"]
+
+
+def _usage_of(full: str, folder: Path) -> Any:
+    """Return the usage of a disk that is full if it holds a folder."""
+    return SimpleNamespace(free=7 if folder == Path(full) else 2**40)

@@ -21,6 +21,9 @@ import psutil
 
 from app.cli.diagnostics.check_runner import CheckResult, passed
 from app.data_directories import ADMIN_KEY_FILE
+from app.resources import local_folders
+from pipeline.health import MIN_FREE_FILES
+from pipeline.runtime.durable_files import free_files
 from pipeline.settings import Settings
 
 MIB, GIB = 1024**2, 1024**3
@@ -49,24 +52,30 @@ async def check_python() -> list[CheckResult]:
 
 async def check_disk(settings: Settings) -> list[CheckResult]:
     """Check free space, permission to write and the speed of synced writes."""
-    return await asyncio.to_thread(_check_disk_blocking, settings.data_dir.absolute())
+    checks = [asyncio.to_thread(_check_disk_blocking, folder.absolute()) for folder in local_folders(settings)]
+    return [finding for findings in await asyncio.gather(*checks) for finding in findings]
 
 
 def _check_disk_blocking(folder: Path) -> list[CheckResult]:
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(existing, os.W_OK):
         message = f"The user {getuser()} can't write to {existing}."
-        return [("problem", message, f"`chown` it, or set RECOLLECT_DATA_DIR to another folder than {folder}.")]
+        return [("problem", message, f"`chown` it, or choose another folder than {folder} in the settings.")]
     free = shutil.disk_usage(existing).free
     space = f"{free / GIB:.1f} GiB free for {folder}"
     results: list[CheckResult] = [passed(space)]
     if free < LOW_FREE_BYTES:
-        remedy = "Free some space, or set RECOLLECT_DATA_DIR to a larger disk."
+        remedy = "Free some space, or choose a folder on a larger disk."
         results = [("problem" if free < MIN_FREE_BYTES else "warning", f"Only {space}.", remedy)]
+    files = free_files(existing)
+    if files is not None and files < MIN_FREE_FILES:
+        results.append(
+            ("problem", f"Only {files} more files (inodes) can be made in {folder}.", "Remove some files there.")
+        )
     milliseconds = _fsync_milliseconds(existing)
-    message = f"a synced write takes {milliseconds:.1f} ms"
+    message = f"a synced write takes {milliseconds:.1f} ms in {existing}"
     if milliseconds > SLOW_FSYNC_MS:
-        remedy = "Put RECOLLECT_DATA_DIR on a local SSD: every acknowledged write waits for one."
+        remedy = "Put it on a local SSD: every acknowledged write waits for one in RECOLLECT_DATA_DIR."
         return [*results, ("warning", f"Slow: {message}.", remedy)]
     return [*results, passed(message)]
 

@@ -15,6 +15,7 @@ from typing import Generic
 
 from pipeline.errors import OutageError, RetryableError
 from pipeline.ports import Lease, Locks, Row
+from pipeline.runtime.durable_files import disk_failure
 from pipeline.store.lancedb.lance_table import STORAGE_ERRORS, run_to_completion
 from pipeline.store.lancedb.row_codec import RowCodec
 from pipeline.store.lancedb.sharded_table import are_same_rows
@@ -210,7 +211,9 @@ class ShardCommitter(Generic[Row]):
             try:
                 await self._commit_batch(batch)
             except (*STORAGE_ERRORS, RetryableError) as error:
-                self.health_issue = f"shard {self.name} cannot be written ({type(error).__name__})"
+                self.health_issue = (
+                    f"shard {self.name} cannot be written ({disk_failure(error) or type(error).__name__})"
+                )
                 if pause is None:
                     for request in batch:
                         request.fail(OutageError(f"Shard {self.name} could not be written: {error}"))

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Generic
 
 from pipeline.ports import Row
+from pipeline.runtime.durable_files import disk_failure
 from pipeline.store.lancedb.lance_table import STORAGE_ERRORS, run_to_completion
 from pipeline.store.lancedb.memtable import MemTable
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
@@ -241,7 +242,9 @@ class MemTableFlusher(Generic[Row]):
             try:
                 await self.flush()
             except STORAGE_ERRORS as error:
-                self.health_issue = f"table {self._name} cannot be written ({type(error).__name__})"
+                self.health_issue = (
+                    f"table {self._name} cannot be written ({disk_failure(error) or type(error).__name__})"
+                )
                 pause = _BACKOFF_SECONDS[min(attempt, len(_BACKOFF_SECONDS) - 1)]
                 attempt += 1
                 _log.warning(
