@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import OTHERS, Clause, find_clauses, is_first, reasons, without_addition
-from pipeline.memory.grammar.english_parser import parsed
+from pipeline.memory.grammar.english_parser import parsed, spelling_corrector
 from pipeline.memory.grammar.instructions import split_instruction
 from pipeline.memory.grammar.message_text import normalize_message
 from pipeline.memory.grammar.opening_names import restore_name
@@ -128,7 +128,7 @@ def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_M
     prepared = [text for text, _ in requested]
     stated = [fact for _, fact in requested]
     said_in = [(said, *_with_language(said, text)) for said, text in zip(sentences, prepared, strict=True)]
-    english = [text if _is_parsable(text) and language is None else "" for _, text, language in said_in]
+    english = [text if language is None and _is_parsable(text) else "" for _, text, language in said_in]
     if not any(english):
         found = [_unparsed_facts(said, text, language) for said, text, language in said_in]
     else:
@@ -186,6 +186,8 @@ def _unparsed_facts(said: SaidSentence, text: str, language: LanguageProfile | N
     said.discourse.person = said.discourse.person if language is None else None  # nothing is left of `Aww!`
     if not said.is_sentence:
         return []
+    if language is None and said.context.meaning >= MEMORABLE and spelling_corrector().is_foreign(said.text):
+        return [_in_own_words(said)]  # in a language or dialect that nobody told
     return _foreign_facts(said, text, language)
 
 
@@ -275,7 +277,8 @@ def _prepare(said: SaidSentence) -> str:
 
 
 def _is_parsable(text: str) -> bool:
-    return bool(text) and " " in text and not text.endswith(":") and "://" not in text
+    is_sentence = bool(text) and " " in text and not text.endswith(":") and "://" not in text
+    return is_sentence and not spelling_corrector().is_foreign(text)
 
 
 def _foreign_facts(said: SaidSentence, text: str, profile: LanguageProfile | None) -> list[DetectedFact]:

@@ -16,6 +16,10 @@ _FREQUENT = STOPWORDS | BASES
 _MIN_FREE_CHARS, _MIN_DOUBLED_CHARS, _MIN_OTHER_CHARS = 5, 7, 8
 """Letters from which a word may lack one, have one twice, and have one too many or another vowel: `comma` is no coma,
 `scones` are no scenes."""
+_PLAIN_WORD = re.compile(r"(?<![\w'\u2019@#./-])[a-z]{2,20}(?![\w'\u2019@/-]|\.\w)")
+_MIN_FOREIGN_WORDS, _MIN_FOREIGN_SHARE = 3, 0.25
+"""Unknown words that are spelled like no other, and their share, from which a text is not English: of 1,257 English
+sentences none has as many."""
 _VOWELS = "aeiouy"
 _ENDINGS = (
     ("s", ("",)), ("es", ("",)), ("ies", ("y",)), ("ed", ("", "e")), ("ied", ("y",)), ("ing", ("", "e")),
@@ -61,11 +65,26 @@ class SpellingCorrector:
         >>> SpellingCorrector(words, words).corrected("i have a peanut alergy, remeber taht matters")
         'i have a peanut allergy, remember that matters'
         """
-        return _WORD.sub(lambda match: self._corrected(match[0]), sentence)
+        return sentence if self.is_foreign(sentence) else _WORD.sub(lambda match: self._corrected(match[0]), sentence)
 
     def knows(self, word: str) -> bool:
         """Return whether a word in small letters is of the dictionary, or was seen in text."""
         return word in self._seen or self._is_in_dictionary(word)
+
+    def is_foreign(self, sentence: str) -> bool:
+        """Return whether a text has too many words that no misspelling explains to be English, whatever else it is.
+
+        >>> words = frozenset({"salary", "now", "is", "the", "of"})
+        >>> corrector = SpellingCorrector(words, words)
+        >>> corrector.is_foreign("meri salary ab badh gayi"), corrector.is_foreign("the salary of keyshawn is gr8 now")
+        (True, False)
+        """
+        words = _PLAIN_WORD.findall(sentence)
+        unknown = {word for word in words if not self.knows(word)}
+        if len(unknown) < max(_MIN_FOREIGN_WORDS, _MIN_FOREIGN_SHARE * len(words)):
+            return False
+        unlike = [word for word in unknown if self._corrected(word) == word]
+        return len(unlike) >= max(_MIN_FOREIGN_WORDS, _MIN_FOREIGN_SHARE * len(words))
 
     def _corrected(self, word: str) -> str:
         if self.knows(word):

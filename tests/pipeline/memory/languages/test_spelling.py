@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.memory.formation.rule_based_extraction import iter_facts
 from pipeline.memory.grammar.english_parser import spelling_corrector
+from pipeline.memory.languages.short_messages import MEMORABLE, Meanings
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,29 @@ def test_a_memory_of_a_misspelled_message_is_spelled_right() -> None:
 def test_words_of_another_language_are_no_misspelled_english_ones() -> None:
     facts = iter_facts("J'habite à Lyon depuis octobre avec ma femme", date(2026, 11, 29))
     assert [fact.text for fact in facts] == ["User: J'habite à Lyon depuis octobre avec ma femme"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "bhai meri salary ab 18 lakh ho gayi",
+        "i kori mou spoudazei iatriki stin patra",
+        "yung anak ko si jomar may hika siya",
+    ],
+)
+def test_a_language_that_nobody_told_is_not_read_as_english(said: str) -> None:
+    """Nothing is resolved in it: `mein` and `i` are no words for the speaker."""
+    assert spelling_corrector().corrected(said) == said
+    assert [fact.text for fact in iter_facts(said)] == []
+    meant = Meanings({said: MEMORABLE})
+    assert [fact.text for fact in iter_facts(said, meanings=meant)] == [f"User: {said}"]
+
+
+@pytest.mark.parametrize(
+    "said", ["i play the bodhran and the uilleann pipes", "my meds are apixaban and bisoprolol", "tryna quit vapin"]
+)
+def test_rare_words_and_slang_are_english(said: str) -> None:
+    assert not spelling_corrector().is_foreign(said)
 
 
 def test_im_alone_shows_no_german() -> None:
