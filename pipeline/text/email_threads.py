@@ -89,10 +89,10 @@ _SALUTATION = re.compile(
 """The first words of a letter, on a line of their own or with a name: `hi Tom, quick one`."""
 _SIGNATURE = re.compile(
     rf"(?:\n|(?<=[.!?]) )[ \t]*(?:[^\W\d_][^\n.!?:,\d]{{0,40}}[,!][ \t]*\n?\s*|[^\W\d_]+ ?\n?)?"
-    rf"(?P<name>{_NAME}(?: {_NAME}){{0,2}})\s*\Z",
+    rf"(?P<name>{_NAME}(?: {_NAME}){{0,2}})(?:, [^\n.!?:,]{{2,40}})?\s*\Z",
     re.IGNORECASE,
 )
-"""The last words of a letter, with the name of its writer."""
+"""The last words of a letter, with the name of its writer and what they are: `Hannes, Obmann`."""
 _DATED_SALUTATION = re.compile(rf"(?:[^\n.!?]{{0,60}}\d[^\n.!?]{{0,40}}\n){{1,6}}\s*?{_SALUTATION.pattern}")
 """A salutation below an address and a day."""
 _FULL_NAME = re.compile(r"[A-Z][\w'-]+(?: (?:[A-Z][\w'-]*\.?|v[ao]n|de|da|del))*(?: [A-Z][\w'-]+)?")
@@ -212,8 +212,9 @@ def _name(sender: str) -> str | None:
 
 
 def _signer(signature: str) -> str | None:
-    """Return the name that stands alone in the first line of a signature."""
-    first = next((line.strip(" \t*,") for line in signature.splitlines() if line.strip()), "")
+    """Return the name that begins the first line of a signature, alone or before what they are: `Rita, secretary`."""
+    line = next((line.strip(" \t*,") for line in signature.splitlines() if line.strip()), "")
+    first = line.partition(", ")[0]
     return first if _FULL_NAME.fullmatch(first) else None
 
 

@@ -65,6 +65,11 @@ def test_a_sender_without_a_name_has_that_of_the_signature() -> None:
     assert texts(mail.replace("Tom Reilly\nHR Operations", "phone: 030 12")) == ["Hr@example.org works from Leeds"]
 
 
+@pytest.mark.parametrize("signature", ["Sängergruß\nTom, Obmann", "Best,\nTom, secretary", "Kind regards, Tom", "Tom"])
+def test_a_letter_is_by_the_name_below_it_and_not_by_what_its_writer_is(signature: str) -> None:
+    assert texts(f"Dear Ada,\n\nI work from Leeds.\n\n{signature}") == ["Tom works from Leeds"]
+
+
 def test_a_mail_may_begin_with_its_subject_as_what_is_extracted_from_a_file_does() -> None:
     sender, *fields, subject = MAIL[: MAIL.index("\n\n")].split("\n")
     extracted = MAIL.replace("\n".join([sender, *fields, subject]), "\n".join([subject, sender, *fields]))
