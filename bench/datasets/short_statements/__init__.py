@@ -44,6 +44,8 @@ StatementSet = Literal[
     "offices_locked",
     "plain_open",
     "plain_locked",
+    "twelve_open",
+    "twelve_locked",
 ]
 """Every second one of each kind is locked; *voices* are in ten languages, divided by hash; *mixed* also holds mails,
 minutes, chats and journals with several facts each; *hurried* are messages in nine languages, divided by hash; *texts*
@@ -62,7 +64,8 @@ languages; *requests* are requests and questions that carry facts in passing, an
 in twenty-four languages; *asides* are such requests again, in thirteen; *exports* are exports of chats, voice notes
 without stops, journals and mails of friends, in eleven; *offices* are mails at work, minutes, standups, handovers,
 tickets and notes of talks, in thirteen; *plain* are chats of friends, questions with asides, mails, minutes, journals,
-voice notes and lists of 126 people, half of them English, in nineteen."""
+voice notes and lists of 126 people, half of them English, in nineteen; *twelve* are 240 texts of all these kinds by
+twelve people, divided by person, in seven languages and three mixtures with English."""
 SYNCED: Final = frozenset({"documents_open", "documents_locked", "notices_open", "notices_locked"})
 """What a connector brings: its writer is not the user."""
 _NOTHING = "-"
