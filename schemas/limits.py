@@ -1,6 +1,7 @@
 """Limits of the API. Source: the v5 contract unless a comment says otherwise."""
 
 NAMESPACE_PATTERN = r"^[a-zA-Z0-9_:-]+$"
+NAMESPACE_SCOPE_PATTERN = r"^[a-zA-Z0-9_:-]*\*?$"
 MAX_NAMESPACE_LENGTH = 100
 MAX_DOCUMENT_ID_LENGTH = 255
 MAX_SUPPORTING_CONTEXT_LENGTH = 1500

@@ -14,7 +14,7 @@ from starlette.routing import Match
 
 from api.errors.http_errors import ApiError
 from pipeline.errors import NotReadyError, RejectedError, RetryableError
-from schemas.limits import BUCKET_PATTERN, MONTH_PATTERN, NAMESPACE_PATTERN
+from schemas.limits import BUCKET_PATTERN, MONTH_PATTERN, NAMESPACE_PATTERN, NAMESPACE_SCOPE_PATTERN
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +39,7 @@ _LENGTH_MESSAGES = {
 }
 _PATTERN_MESSAGES = {
     NAMESPACE_PATTERN: "may have letters, digits, '_', ':' and '-' only",
+    NAMESPACE_SCOPE_PATTERN: "may have letters, digits, '_', ':' and '-' only, and a '*' at its end",
     MONTH_PATTERN: "must be a month, like 2026-11",
     BUCKET_PATTERN: "may have small letters, digits, '_' and '-' only, and begins with a letter or a digit",
 }

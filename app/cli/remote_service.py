@@ -24,7 +24,7 @@ CONNECT_TIMEOUT_SECONDS = 5.0
 HEALTH_TIMEOUT_SECONDS = 30.0
 """Patience with a service that took the connection: on a busy machine its start holds up answers for seconds."""
 NOT_FOUND = 404
-_ARGUMENTS = {"query": "QUERY", "content": "TEXT", "namespace": "NAMESPACE", "ids": "IDS"}
+_ARGUMENTS = {"query": "QUERY", "content": "TEXT", "namespace": "NAMESPACE", "ids": "IDS", "buckets": "NAME"}
 """Fields of request bodies and paths that commands take as arguments; all others are options."""
 _OPTIONS = {"searchMode": "mode", "namespaces": "namespace", "scopes": "scope"}
 """Fields whose option has another name."""

@@ -76,6 +76,8 @@ def _describe_field_error(kind: type[filters.FilterPredicate], field: str, probl
         return "is required"
     if problem == "extra_forbidden":
         return "is not a field of this operator and value"
+    if problem == "string_pattern_mismatch":
+        return "may have letters, digits, '_', '.' and '-' only"
     return _VALUE_ERRORS[kind] if field == "value" else message
 
 

@@ -148,6 +148,9 @@ def test_buckets_of_the_organization_are_set_and_deleted(recollect: CliRunner) -
     assert "hobbies: What someone does for joy" in recollect("buckets", "set", "hobbies", "What someone does for joy")
     assert "hobbies" in recollect("buckets", "list")
     assert "hobbies" not in recollect("buckets", "delete", "hobbies")
+    done = recollect.run("buckets", "delete", "hobbies")
+    assert (done.returncode, "There is no bucket hobbies" in done.stderr) == (ExitCode.NOT_FOUND, True)
+    assert "NAME: may have small letters" in recollect.run("buckets", "set", "Hobbies", "joy").stderr
 
 
 def test_a_mistake_is_told_in_one_line_and_ends_as_wrong_usage_does(recollect: CliRunner, namespace: str) -> None:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli.conventions import ExitCode, error_exit
 from app.cli.service_command import CommandGroup, ServiceCall
 from schemas.base import JsonObject
 
@@ -34,6 +35,8 @@ def set_bucket(
 @buckets.asks("recollect buckets delete goals", name="delete")
 def delete_bucket(call: ServiceCall, name: Name) -> None:
     """Remove a bucket."""
+    if name not in call.request("GET", BUCKETS_PATH)["buckets"]:
+        raise error_exit(f"There is no bucket {name}: `recollect buckets list` lists them.", ExitCode.NOT_FOUND)
     body = {"buckets": [name]}
     answer = call.request("DELETE", BUCKETS_PATH, json=body)
     _emit_buckets(call, answer)

@@ -7,7 +7,13 @@ from pydantic import Field, StrictInt, model_validator
 
 from schemas.base import PatchBody, RequestBody, ResponseBody
 from schemas.http.field_types import COERCE_WHOLE_FLOAT, Omittable, Text, Timestamp
-from schemas.limits import MAX_MONTHLY_BUDGET, MAX_MONTHLY_QUOTA, MAX_NAMESPACE_LENGTH, MAX_REQUESTS_PER_MINUTE
+from schemas.limits import (
+    MAX_MONTHLY_BUDGET,
+    MAX_MONTHLY_QUOTA,
+    MAX_NAMESPACE_LENGTH,
+    MAX_REQUESTS_PER_MINUTE,
+    NAMESPACE_SCOPE_PATTERN,
+)
 
 Role = Literal["admin", "write", "read"]
 Scope = Literal["read", "write", "forget", "connect", "admin"]
@@ -24,7 +30,7 @@ RequestsPerMinute = Annotated[StrictInt, Field(ge=1, le=MAX_REQUESTS_PER_MINUTE)
 QuotaLimit = Annotated[StrictInt, Field(ge=0, le=MAX_MONTHLY_QUOTA), COERCE_WHOLE_FLOAT]
 BudgetLimit = Annotated[StrictInt, Field(ge=0, le=MAX_MONTHLY_BUDGET), COERCE_WHOLE_FLOAT]
 NamespaceScopePattern = Annotated[
-    str, Field(pattern=r"^[a-zA-Z0-9_:-]*\*?$", min_length=1, max_length=MAX_NAMESPACE_LENGTH + 1)
+    str, Field(pattern=NAMESPACE_SCOPE_PATTERN, min_length=1, max_length=MAX_NAMESPACE_LENGTH + 1)
 ]
 """Namespace, or a prefix of namespaces: `team-a:*`."""
 

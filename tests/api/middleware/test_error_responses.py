@@ -120,6 +120,13 @@ async def test_a_refused_time_or_month_is_answered_with_an_example(client: Contr
     assert "years 0002 to 9998" in refused["error"][0]["message"]
 
 
+async def test_a_refused_name_is_answered_with_the_characters_that_it_may_have(client: ContractClient) -> None:
+    refused = await client.fails(400, "POST", "/admin/keys", {"name": "x", "role": "read", "namespaces": ["a b"]})
+    assert "letters, digits, '_', ':' and '-' only, and a '*' at its end" in refused["error"][0]["message"]
+    refused = await client.fails(400, "POST", LIST, {"filter": {"field": "a b", "operator": "eq", "value": 1}})
+    assert refused["error"][0]["message"] == "filter: field: may have letters, digits, '_', '.' and '-' only"
+
+
 RAW = {
     "invalid UTF-8": b'{"content": "\xff\xfe"}',
     "half a body": b'{"content": "x"',
