@@ -1,5 +1,7 @@
 """Errors, named after the reaction they ask for rather than the place where they happened."""
 
+import sqlite3
+
 
 class SettingsError(ValueError):
     """Settings that do not fit together or the data; the message names the one to change."""
@@ -57,6 +59,10 @@ class StageFaultError(Exception):
     def __init__(self, message: str, through_offset: int) -> None:
         super().__init__(message)
         self.through_offset = through_offset
+
+
+class DamagedLogError(sqlite3.DatabaseError):
+    """The file of the log is damaged; the message says what to do."""
 
 
 class DataDirectoryLockedError(Exception):

@@ -9,11 +9,10 @@ from typing import Any
 
 from app.cli.conventions import ExitCode, error_exit
 from app.process_tuning import tune_process
-from pipeline.errors import DataDirectoryLockedError, OutageError, SettingsError
-from pipeline.runtime.durable_files import disk_failure, sqlite_code
+from pipeline.errors import DamagedLogError, DataDirectoryLockedError, OutageError, SettingsError
+from pipeline.runtime.durable_files import disk_failure, is_damage
 from pipeline.settings import Settings
 
-_SQLITE_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 DAMAGED_TABLES_REMEDY = (
     "Stop the service, move the folder of the tables away, and build new ones with `recollect replay`: the log holds"
     " all of their content."
@@ -65,7 +64,9 @@ def _startup_message(error: Exception) -> str | None:
         )
     if (damage := table_damage(error)) is not None:
         return f"The tables can't be read: {damage}. {DAMAGED_TABLES_REMEDY}"
-    if isinstance(error, sqlite3.DatabaseError) and sqlite_code(error) in _SQLITE_DAMAGE:
+    if isinstance(error, DamagedLogError):
+        return str(error)
+    if isinstance(error, sqlite3.DatabaseError) and is_damage(error):
         return f"A file beside the tables is damaged: {error}. {DAMAGED_TABLES_REMEDY}"
     return None
 

@@ -61,12 +61,17 @@ def disk_failure(error: Exception) -> str | None:
     True
     """
     if isinstance(error, sqlite3.Error):
-        return str(error) if sqlite_code(error) in _SQLITE_DISK_ERRORS else None
+        return str(error) if _sqlite_code(error) in _SQLITE_DISK_ERRORS else None
     found = _OS_ERROR.search(str(error))
     code = error.errno if isinstance(error, OSError) and error.errno else int(found[1]) if found else None
     return os.strerror(code) if code in _DISK_ERRNOS else None
 
 
-def sqlite_code(error: sqlite3.Error) -> int | None:
+def is_damage(error: sqlite3.Error) -> bool:
+    """Return whether a file of SQLite can't be read as one any more."""
+    return _sqlite_code(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def _sqlite_code(error: sqlite3.Error) -> int | None:
     """Return SQLite's primary result code, if the error comes from SQLite."""
     return error.sqlite_errorcode & 0xFF if hasattr(error, "sqlite_errorcode") else None

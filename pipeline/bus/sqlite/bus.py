@@ -33,7 +33,9 @@ from pipeline.bus.sqlite.recent_records import RecentRecords
 from pipeline.bus.sqlite.topic_feed import SqliteTopicFeed
 from pipeline.bus.stage_consumers import apply_backlog
 from pipeline.bus.topic_follower import RecordHandler, TopicFollower, follow_topic
+from pipeline.errors import DamagedLogError
 from pipeline.ports import Clock, Position
+from pipeline.runtime.durable_files import is_damage
 from pipeline.stage import Stage
 from schemas.topics import E, Topic
 
@@ -313,7 +315,12 @@ class SqliteBus:
         return recent or await self._fetch(topic_partition, start, limit)
 
     async def _query(self, query: Callable[[LogReader], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._reader_executor, query, self._reader)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._reader_executor, query, self._reader)
+        except sqlite3.DatabaseError as error:
+            if is_damage(error):
+                raise DamagedLogError(_damage_message(self._database.path, error)) from error
+            raise
 
     async def _flush(self) -> None:
         await self._writer.submit(lambda _: None)
@@ -335,10 +342,14 @@ def _open_files(directory: Path, partitions: int) -> tuple[DirectoryLock, LogDat
             " and that its disk has space left."
         ) from error
     except sqlite3.DatabaseError as error:
-        raise LogOpenError(
-            f"{directory.absolute() / LOG_FILE} is damaged: {error}. Put back the data directory from a backup,"
-            " or start with a new one and import an export."
-        ) from error
+        raise LogOpenError(_damage_message(directory / LOG_FILE, error)) from error
+
+
+def _damage_message(file: Path, error: sqlite3.Error) -> str:
+    return (
+        f"{file.absolute()} is damaged: {error}. Put back the data directory from a backup, or start with a new one and"
+        " import an export."
+    )
 
 
 def _lock_and_open(directory: Path, partitions: int) -> tuple[DirectoryLock, LogDatabase, LogReader]:

@@ -14,6 +14,7 @@ from app.cli.conventions import ExitCode
 from app.cli.local_process import exit_on_startup_error
 from app.resources import embedder_from_settings, index_config_from_settings
 from pipeline.bus.bus_factory import open_key_file
+from pipeline.errors import DamagedLogError
 from pipeline.models import open_language_model
 from pipeline.settings import Settings
 
@@ -69,6 +70,12 @@ def test_a_damaged_database_is_said_in_a_sentence(tmp_path: Path, capsys: pytest
     ):
         db.execute("SELECT * FROM records")
     assert "is damaged: file is not a database" in capsys.readouterr().err
+
+
+def test_a_damaged_log_is_not_taken_for_damaged_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit), exit_on_startup_error():
+        raise DamagedLogError("log.db is damaged: put back a backup.")
+    assert capsys.readouterr().err.strip() == "log.db is damaged: put back a backup."
 
 
 @pytest.mark.parametrize(

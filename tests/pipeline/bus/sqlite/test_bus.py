@@ -23,7 +23,7 @@ from pipeline.bus.sqlite.log_database import (
     TransactionWork,
 )
 from pipeline.bus.sqlite.log_writer import LogClosedError, LogWriteError
-from pipeline.errors import DataDirectoryLockedError, RejectedError
+from pipeline.errors import DamagedLogError, DataDirectoryLockedError, RejectedError
 from pipeline.ports import Position
 from pipeline.runtime import sqlite_connection
 from pipeline.stage import Record, Stage
@@ -166,6 +166,19 @@ async def test_the_error_of_a_damaged_log_asks_for_a_backup(tmp_path: Path) -> N
     (tmp_path / "log" / "log.db").write_bytes(b"no database at all " * 1000)
     with pytest.raises(LogOpenError, match=r"log\.db is damaged: file is not a database\. .*backup"):
         await SqliteBus.open(tmp_path / "log", partitions=2, clock=FixedClock())
+
+
+async def test_a_damaged_page_of_the_log_asks_for_a_backup(harness: SqliteHarness) -> None:
+    bus = await harness.open()
+    await bus.append(NOTES.name, [producer_record(token_bytes(2000)) for _ in range(100)])
+    await harness.close()
+    file = harness.folder / "log.db"
+    content = file.read_bytes()
+    sound = len(content) // 2
+    file.write_bytes(content[:sound] + b"\xff" * (len(content) - sound))
+    bus = await harness.open()
+    with pytest.raises(DamagedLogError, match=r"log\.db is damaged: .*backup"):
+        _ = [record async for record in bus.read(NOTES.name)]
 
 
 async def test_commits_are_synced_to_disk(connections: list[sqlite3.Connection], harness: SqliteHarness) -> None:
