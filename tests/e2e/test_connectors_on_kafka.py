@@ -65,9 +65,11 @@ def double() -> GranolaDouble:
 
 
 @pytest.fixture
-def parts(tmp_path: Path, kafka: LocalBroker | DockerBroker, double: GranolaDouble) -> Iterator[ConnectorDeployment]:
+def parts(
+    tmp_path: Path, own_kafka: LocalBroker | DockerBroker, double: GranolaDouble
+) -> Iterator[ConnectorDeployment]:
     with serve_app_in_thread(double) as source:
-        parts = ConnectorDeployment(tmp_path, kafka.bootstrap, source)
+        parts = ConnectorDeployment(tmp_path, own_kafka.bootstrap, source)
         try:
             with ThreadPoolExecutor() as threads:
                 list(threads.map(Server.start, parts.all))

@@ -56,8 +56,8 @@ class Processes:
 
 
 @pytest.fixture
-async def processes(tmp_path: Path, kafka: LocalBroker | DockerBroker) -> AsyncIterator[Processes]:
-    both = Processes(tmp_path, kafka.bootstrap)
+async def processes(tmp_path: Path, own_kafka: LocalBroker | DockerBroker) -> AsyncIterator[Processes]:
+    both = Processes(tmp_path, own_kafka.bootstrap)
     try:
         await both.start()
         yield both

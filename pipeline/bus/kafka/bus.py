@@ -94,7 +94,8 @@ class KafkaBus:
         sealer: Sealer | None = None,
         call_timeout: float = CALL_TIMEOUT,
     ) -> "KafkaBus":
-        """Connect and create missing topics. KafkaUnavailableError, KafkaOpenError for unreadable certificates.
+        """Connect and create missing topics. KafkaUnavailableError; KafkaOpenError for unreadable certificates or
+        other numbers of partitions.
 
         FastStream's metrics go to `registry` and its spans to `tracer_provider`, which `close` shuts down.
         """
@@ -322,6 +323,7 @@ class KafkaBus:
     async def _prepare(self, topics: Sequence[Topic[Any]]) -> None:
         try:
             await self._topic_admin.create_missing(topics)
+            self._topic_admin.verify_partitions(topics)
             await self._producers.start()
         except OutageError as error:
             raise KafkaUnavailableError(f"{error} See RECOLLECT_KAFKA_BOOTSTRAP and the broker's log.") from error

@@ -11,7 +11,7 @@ from aiokafka.admin import NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import NodeNotReadyError, TopicAlreadyExistsError, for_code
 
-from pipeline.bus.kafka.cluster import Cluster, KafkaUnavailableError
+from pipeline.bus.kafka.cluster import Cluster, KafkaOpenError, KafkaUnavailableError
 from pipeline.settings import Settings
 from schemas.topics import Topic
 
@@ -61,13 +61,7 @@ def topic_differences(plan: TopicSpec, actual: TopicSpec | None) -> list[str]:
     """List the differences from the plan, each with its remedy."""
     if actual is None:
         return [f"{plan.name} is missing. `recollect topics` creates it."]
-    differences = []
-    if actual.partitions != plan.partitions:
-        differences.append(
-            f"{plan.name} has {actual.partitions} partitions, not {plan.partitions}. The number can't change,"
-            " because keys would move and lose their order: set RECOLLECT_LOG_PARTITIONS to the number that"
-            " the topics have, or start with new topics."
-        )
+    differences = [] if actual.partitions == plan.partitions else [_partition_difference(plan, actual.partitions)]
     if actual.replication != plan.replication:
         differences.append(
             f"{plan.name} has {actual.replication} replicas, not {plan.replication}. Reassign them with"
@@ -81,12 +75,21 @@ def topic_differences(plan: TopicSpec, actual: TopicSpec | None) -> list[str]:
     ]
 
 
+def _partition_difference(plan: TopicSpec, actual: int) -> str:
+    return (
+        f"{plan.name} has {actual} partitions, not {plan.partitions}. The number can't change, because keys would move"
+        " and lose their order: set RECOLLECT_LOG_PARTITIONS to the number that the topics were made with, or, where"
+        " partitions were added since, start with new topics and import an export."
+    )
+
+
 class TopicAdmin:
     """Cached metadata of a cluster's topics, refreshed when a topic is missing; creates topics."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._partition_counts: dict[str, int] = {}
+        self._verified_counts: Mapping[str, int] = {}
         self._compacted_topics: set[str] = set()
         self._lock = asyncio.Lock()
 
@@ -103,6 +106,17 @@ class TopicAdmin:
         plans = [plan for topic in topics for plan in topic_specs(topic, self._cluster.settings)]
         if any(plan.name not in self._partition_counts for plan in plans):
             await self._create_specs(plans)
+
+    def verify_partitions(self, topics: Iterable[Topic[Any]]) -> None:
+        """KafkaOpenError if existing topics have other numbers of partitions; these stay, whatever is added later.
+
+        A key that moves gets offsets that its rows have seen already, so its records would be ignored.
+        """
+        plans = [topic_specs(topic, self._cluster.settings)[0] for topic in topics]
+        for plan in plans:
+            if (actual := self._partition_counts[plan.name]) != plan.partitions:
+                raise KafkaOpenError(_partition_difference(plan, actual))
+        self._verified_counts = {plan.name: plan.partitions for plan in plans}
 
     def keeps_newest_per_key(self, topic: str) -> bool:
         """Tell whether a record replaces the earlier ones of its key, so that keys must stay as they are."""
@@ -157,7 +171,9 @@ class TopicAdmin:
 
     async def _refresh_metadata(self) -> None:
         described = await self._describe_topics()
-        self._partition_counts = {name: len(topic["partitions"]) for name, topic in described.items()}
+        self._partition_counts = {
+            name: self._verified_counts.get(name, len(topic["partitions"])) for name, topic in described.items()
+        }
 
     async def _describe_topics(self) -> dict[str, dict[str, Any]]:
         async def query() -> list[dict[str, Any]]:

@@ -56,6 +56,7 @@ def test_the_embedded_default_imports_nothing_of_kafka() -> None:
 
 
 @pytest.mark.kafka
+@pytest.mark.usefixtures("own_kafka")
 async def test_the_log_is_kafka_if_a_bootstrap_server_is_configured(
     kafka_harness: KafkaHarness, tmp_path: Path
 ) -> None:
@@ -67,6 +68,7 @@ async def test_the_log_is_kafka_if_a_bootstrap_server_is_configured(
 
 
 @pytest.mark.kafka
+@pytest.mark.usefixtures("own_kafka")
 async def test_a_collector_receives_spans_of_published_records(kafka_harness: KafkaHarness, tmp_path: Path) -> None:
     received: list[bytes] = []
 
@@ -155,6 +157,7 @@ def _sasl_settings(kafka: LocalBroker | DockerBroker, folder: Path, password: st
 
 
 @pytest.mark.kafka
+@pytest.mark.usefixtures("own_kafka")
 async def test_every_client_authenticates_with_sasl(kafka: LocalBroker | DockerBroker, tmp_path: Path) -> None:
     bus, handler = await open_bus(_sasl_settings(kafka, tmp_path, PASSWORD), FixedClock()), RecordingHandler()
     topic = Topic(f"test.login.{uuid.uuid4().hex}.v1", NumberedEvent)
@@ -167,6 +170,7 @@ async def test_every_client_authenticates_with_sasl(kafka: LocalBroker | DockerB
 
 
 @pytest.mark.kafka
+@pytest.mark.usefixtures("own_kafka")
 async def test_several_brokers_are_named_of_which_one_answers(
     kafka: LocalBroker | DockerBroker, tmp_path: Path
 ) -> None:

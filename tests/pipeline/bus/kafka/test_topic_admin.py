@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 import typer
+from aiokafka.admin import NewPartitions
 
 from app.cli import main as recollect
-from pipeline.bus.kafka.cluster import Cluster
+from pipeline.bus.kafka.bus import KafkaBus
+from pipeline.bus.kafka.cluster import Cluster, KafkaOpenError
 from pipeline.bus.kafka.topic_admin import TopicAdmin, TopicSpec, topic_differences, topic_specs
 from pipeline.settings import Settings
 from schemas.topics import (
@@ -21,8 +23,9 @@ from schemas.topics import (
     SETTINGS_CHANGED,
     Topic,
 )
-from tests.pipeline.bus.bus_contract import NumberedEvent
+from tests.pipeline.bus.bus_contract import NumberedEvent, events_across_keys
 from tests.pipeline.bus.kafka_harness import KafkaHarness
+from tests.support.fakes import FixedClock
 from tools.kafka_broker import DockerBroker, LocalBroker
 
 SETTINGS = Settings(log_partitions=6, kafka_replication=3, kafka_min_insync_replicas=2)
@@ -96,6 +99,32 @@ async def test_created_topics_match_their_plans(kafka_harness: KafkaHarness) -> 
     ]
     await cluster.close()
     await other_cluster.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.kafka
+async def test_a_bus_is_not_opened_on_topics_with_other_partitions(kafka_harness: KafkaHarness) -> None:
+    topics = [kafka_harness.topic("divided")]
+    await (await KafkaBus.open(kafka_harness.settings, clock=FixedClock(), topics=topics)).close()
+    other = kafka_harness.settings.model_copy(update={"log_partitions": 5})
+    with pytest.raises(KafkaOpenError, match="4 partitions, not 5"):
+        await KafkaBus.open(other, clock=FixedClock(), topics=topics)
+
+
+@pytest.mark.anyio
+@pytest.mark.kafka
+async def test_keys_stay_where_they_are_while_partitions_are_added(kafka_harness: KafkaHarness) -> None:
+    topic = kafka_harness.topic("grown")
+    bus = await KafkaBus.open(kafka_harness.settings, clock=FixedClock(), topics=[topic])
+    entries = events_across_keys(17)
+    before = await bus.publish(topic, entries)
+    cluster = Cluster(kafka_harness.settings)
+    await (await cluster.admin()).create_partitions({topic.name: NewPartitions(7)})
+    await cluster.close()
+    await bus.dead_letters()  # reads anew which topics there are
+    after = await bus.publish(topic, entries)
+    assert [place.partition for place in after] == [place.partition for place in before]
+    await bus.close()
 
 
 @pytest.mark.kafka
