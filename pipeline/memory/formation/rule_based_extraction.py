@@ -438,6 +438,8 @@ def _facts_of_sentences(
             context = spoken.said.context
             is_users_speech = may_be_users and context.is_speech
             for fact in facts:
+                if fact.text.endswith(":"):
+                    continue  # what it introduces was left out
                 # A stranger may call themselves User.
                 sentence = f"{context.speaker or ''}: {spoken.said.text}"
                 if not (is_users_speech and context.speaker is None) and is_planted(fact.text, sentence):

@@ -9,10 +9,11 @@ from bench.datasets.personal_questions import personal_questions
 from bench.datasets.short_messages import short_messages
 from pipeline.memory.formation.document_memory_builder import ExtractionJob
 from pipeline.memory.formation.fact_extractor import ExtractionDelay, RuleBasedExtractor
-from pipeline.memory.formation.rule_based_extraction import extract_facts
+from pipeline.memory.formation.rule_based_extraction import extract_facts, iter_facts
 from pipeline.memory.languages.short_messages import (
     MEMORABLE,
     OF_THE_MOMENT,
+    Meanings,
     ShortMessages,
     is_short_message,
     messages_file,
@@ -203,3 +204,8 @@ async def test_what_a_request_says_without_a_verb_is_kept_for_its_meaning() -> N
         "write a poem about a nurse who lost her dog in Oslo",
     )
     assert await memories_of(*requests) == [["User: nut allergy here"], ["User: sin mariscos para mí"], [], []]
+
+
+def test_what_introduces_a_quotation_is_no_memory_without_it() -> None:
+    said = 'translate to hindi: "My wife and I are vegetarians."'
+    assert list(iter_facts(said, meanings=Meanings({said: 3.0}))) == []
