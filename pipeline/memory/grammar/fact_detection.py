@@ -30,7 +30,7 @@ from pipeline.memory.grammar.refusals import dangling, refusal, without_address,
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import Referents, render_clause
 from pipeline.memory.grammar.worth.clause_worth import DEFAULT_MIN_WORTH, Worth, worth
-from pipeline.memory.grammar.worth.stated_records import is_misread_record
+from pipeline.memory.grammar.worth.stated_records import is_misread_record, is_record_without_verb
 from pipeline.memory.languages.english import english_pattern
 from pipeline.memory.languages.english_rewrites import NUMBER
 from pipeline.memory.languages.english_subjects import OF_ANYBODY
@@ -215,7 +215,8 @@ def _sentence_facts(said: SaidSentence, text: str, docs: "Sequence[Doc]", min_wo
             return [_in_own_words(said)]
     # A heading has no full stop.
     if not facts and said.context.is_written and said.text.endswith(".") and not find_clauses(doc):
-        return [_record(said)] if is_misread_record(doc) else []
+        is_list = _NO_SENTENCE.search(said.text) is not None
+        return [_record(said)] if is_misread_record(doc) or (is_record_without_verb(doc) and not is_list) else []
     return facts
 
 

@@ -42,6 +42,15 @@ def is_of_things_in_general(clause: Clause) -> bool:
     return is_bare and clause.head.lemma_ != "be" and clause.head.tag_ in ("VBZ", "VBP")
 
 
+def is_record_without_verb(doc: "Doc") -> bool:
+    """Return whether words without a verb name something and say a figure or name of it: `Mrs Quill, 88, fall risk.`"""
+    is_told = any(token.lower_ in _TOLD or points_at_something(token) for token in doc)
+    # A heading is not divided: `Office hours in Room 118`.
+    is_divided = len(doc) >= _MIN_RECORD_WORDS and any(token.text in (",", ":") for token in doc)
+    is_thing = doc[0].pos_ in ("PROPN", "NOUN", "NUM") and doc[0].lower_ not in UNNAMED_SUBJECTS
+    return is_thing and is_divided and not is_told and any(_is_specific(token, doc[0]) for token in doc[1:])
+
+
 def is_misread_record(doc: "Doc") -> bool:
     """Return whether a sentence without a clause is a record, its verb read as a noun: `The bus leaves at 7.15.`"""
     verb = next((token for token in doc[1:-1] if token.tag_ == "NNS" and is_third_person(token.lower_)), None)
@@ -53,6 +62,7 @@ def is_misread_record(doc: "Doc") -> bool:
     )
 
 
+_MIN_RECORD_WORDS = 6
 _BEFORE_VERBS = frozenset({"NN", "NNP", "NNPS", "VBG"})
 _AFTER_VERBS = frozenset({"prep", "prt", "advmod"})
 _RULES = english_words("rule_words")

@@ -8,10 +8,12 @@ from pipeline.memory.grammar.fact_detection import SaidSentence, detect_facts
 from pipeline.memory.grammar.persons_spoken_of import Discourse
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth.clause_worth import DEFAULT_MIN_WORTH
+from pipeline.text.utterance import TEAM
 
 ANN = SpeakerContext("Ann", is_chat=True, participants=frozenset({"Ann", "Robert"}), reference_date=date(2023, 5, 8))
 NOTE = SpeakerContext(reference_date=date(2023, 5, 8))
 PAGE = SpeakerContext(is_speech=False)
+MINUTES = SpeakerContext(TEAM, reference_date=date(2023, 5, 8))
 
 
 def stated(sentence: str, context: SpeakerContext = ANN, min_worth: float = DEFAULT_MIN_WORTH) -> list[str]:
@@ -176,6 +178,24 @@ def test_a_noun_read_as_a_verb_keeps_what_belongs_to_it() -> None:
 
 def test_whose_place_somebody_takes_is_named_or_nothing_is_kept() -> None:
     assert stated("M. Duarte was elected in her place.", PAGE) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Bed 3: Mrs Quill, 88, confused at night, fall risk",
+        "Plot 17 given up by the Morrisons, next on the list is Dawit",
+    ],
+)
+def test_minutes_keep_what_has_no_verb_but_says_a_figure_or_name_of_a_thing(line: str) -> None:
+    assert stated(f"{line}.", MINUTES) == [line]
+
+
+@pytest.mark.parametrize(
+    "line", ["Present: Joan, Clive, Bashir", "Handover done", "Quick one from me at 9", "Office hours in Room 118"]
+)
+def test_minutes_keep_no_frame_no_heading_and_nothing_vague(line: str) -> None:
+    assert stated(f"{line}.", MINUTES) == []
 
 
 def test_the_same_day_is_the_only_one_named_before() -> None:
