@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 UNLIMITED_RETENTION = "-1"
 DEAD_LETTER_SUFFIX = ".dlq"
+_SIZE_LIMIT = "max.message.bytes"
 MAX_RECORD_BYTES = 1_000_000
 """Maximum size of key, value and headers, Kafka's default. Larger values are stored as blobs."""
 MAX_DEAD_LETTER_BYTES = 3_000_000
@@ -71,8 +72,12 @@ def topic_differences(plan: TopicSpec, actual: TopicSpec | None) -> list[str]:
         f"{plan.name} has {name}={actual.settings.get(name)}, not {value}. Change it with kafka-configs.sh"
         f" --alter --entity-type topics --entity-name {plan.name} --add-config {name}={value}"
         for name, value in plan.settings.items()
-        if actual.settings.get(name) != value
+        if not _suffices(name, actual.settings.get(name), value)
     ]
+
+
+def _suffices(setting: str, actual: str | None, planned: str) -> bool:
+    return int(actual or 0) >= int(planned) if setting == _SIZE_LIMIT else actual == planned
 
 
 def _partition_difference(plan: TopicSpec, actual: int) -> str:
@@ -217,7 +222,6 @@ def _topic_spec(name: str, partitions: int, policy: str, retention_ms: str, sett
         # Overrides a size limit of the broker.
         "retention.bytes": UNLIMITED_RETENTION,
         "min.insync.replicas": str(settings.kafka_min_insync_replicas),
+        _SIZE_LIMIT: str(max_record_bytes(name) + RECORD_OVERHEAD_BYTES),
     }
-    if name.endswith(DEAD_LETTER_SUFFIX):
-        config["max.message.bytes"] = str(MAX_DEAD_LETTER_BYTES + RECORD_OVERHEAD_BYTES)
     return TopicSpec(name, partitions, settings.kafka_replication, config)

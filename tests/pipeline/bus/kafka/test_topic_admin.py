@@ -29,7 +29,7 @@ from tests.support.fakes import FixedClock
 from tools.kafka_broker import DockerBroker, LocalBroker
 
 SETTINGS = Settings(log_partitions=6, kafka_replication=3, kafka_min_insync_replicas=2)
-PLAN = TopicSpec("t", 6, 3, {"retention.ms": "-1", "cleanup.policy": "delete"})
+PLAN = TopicSpec("t", 6, 3, {"retention.ms": "-1", "cleanup.policy": "delete", "max.message.bytes": "1010000"})
 
 
 def test_each_topic_is_planned_with_its_dead_letter_topic() -> None:
@@ -59,7 +59,7 @@ def test_the_settings_topic_is_compacted_and_has_one_partition() -> None:
 
 
 def test_settings_outside_the_plan_are_no_difference() -> None:
-    actual = replace(PLAN, settings={**PLAN.settings, "segment.ms": "1000"})
+    actual = replace(PLAN, settings={**PLAN.settings, "segment.ms": "1000", "max.message.bytes": "9999999"})
     assert topic_differences(PLAN, actual) == []
 
 
@@ -70,6 +70,7 @@ def test_settings_outside_the_plan_are_no_difference() -> None:
         (replace(PLAN, partitions=4), "4 partitions, not 6"),
         (replace(PLAN, replication=1), "1 replicas, not 3"),
         (replace(PLAN, settings={**PLAN.settings, "retention.ms": "1"}), "retention.ms=1, not -1"),
+        (replace(PLAN, settings={**PLAN.settings, "max.message.bytes": "100000"}), "max.message.bytes=100000, not"),
     ],
 )
 def test_a_difference_is_described_with_its_remedy(actual: TopicSpec | None, expected: str) -> None:
