@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass
@@ -58,6 +59,7 @@ class HealthSnapshot:
     index_cache: IndexCacheStats
     bus_issue: str | None
     """Why lag and dead letters are unknown, and empty here; None if they are known."""
+    health_issues: Sequence[HealthIssue]
 
 
 @dataclass(eq=False)
@@ -122,6 +124,7 @@ class HealthService:
             disk_free_bytes=self._disk_free_bytes(),
             index_cache=self.index_cache.stats,
             bus_issue=bus_issue,
+            health_issues=await self.health_issues(),
         )
 
     async def exposition(self) -> bytes:
@@ -186,7 +189,10 @@ class _SnapshotCollector(Collector):
         dead = _labelled_gauge("dead_letters", "Records that could not be handled.", "topic")
         for topic, count in seen.dead_letters.items():
             dead.add_metric([topic], count)
-        yield from (lag, dead, *self._table_metrics(), *self._index_cache_metrics())
+        issues = _labelled_gauge("health_issues", "Reasons why /ready answers 503.", "component")
+        for component, count in Counter(issue.component for issue in seen.health_issues).items():
+            issues.add_metric([component], count)
+        yield from (lag, dead, issues, *self._table_metrics(), *self._index_cache_metrics())
         if seen.log_bytes is not None:
             yield _unlabelled_gauge("log_bytes", "The log on disk.", seen.log_bytes)
         if seen.disk_free_bytes is not None:

@@ -177,6 +177,7 @@ async def test_a_disk_that_can_name_no_more_files_is_named(
 ) -> None:
     monkeypatch.setattr(health, "free_files", lambda _: 3)
     assert "only 3 more files (inodes)" in (await _readiness_reasons(client))["disk"]
+    assert (await _metric_samples(client))("health_issues", component="disk") == 1
 
 
 async def test_the_least_free_space_is_that_of_the_disks_of_tables_and_blobs_too(
