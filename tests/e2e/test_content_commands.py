@@ -136,7 +136,7 @@ def test_the_name_of_a_file_is_not_remembered_in_place_of_the_file(
         (["search", "alice", ""], "QUERY: must not be empty"),
         (["search", "alice", "x", "--filter", '{"a": 1}'], "--filter: operator: must be one of"),
         (["search", "alice", "x", "--filter", "{bad"], "--filter: this is not JSON"),
-        (["search", "alice", "x", "--as-of", "once"], "--as-of: Input should be"),
+        (["search", "alice", "x", "--as-of", "once"], "--as-of: must be a time with its zone"),
         (["search", "alice", "x", "--mode", "fast"], "'--mode'"),
         (["add", "no name", "x"], "'namespace': A namespace has letters, digits"),
         (["keys", "create", "x", "--role", "king"], "--role: Input should be"),

@@ -1,6 +1,7 @@
 """Dead letters on Kafka. Kafka can't delete single records, so a group position marks the settled ones."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -12,7 +13,16 @@ from pipeline.bus.kafka.offsets import REDRIVE_GROUP, Offsets
 from pipeline.bus.kafka.producers import KafkaProducers
 from pipeline.bus.kafka.topic_admin import DEAD_LETTER_SUFFIX, TopicAdmin
 from pipeline.bus.kafka.topic_reader import read_partition
-from pipeline.bus.records import DeadLetter, ProducerRecord, WithOpeners, select_dead_letters
+from pipeline.bus.records import (
+    DEAD_LETTER_HEADERS,
+    DeadLetter,
+    ProducerRecord,
+    RawRecord,
+    WithOpeners,
+    select_dead_letters,
+)
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +93,14 @@ class DeadLetterQueue:
                 letters = read_partition(self.cluster, partition, starts[partition], end, self.with_openers)
                 async with aclosing(letters) as records:
                     async for record in records:
-                        yield DeadLetter.from_record(record)
+                        if _is_dead_letter(record):
+                            yield DeadLetter.from_record(record)
+
+
+def _is_dead_letter(record: RawRecord) -> bool:
+    """Return whether a record has the headers of a dead letter; one that another program wrote is named in the log."""
+    lacking = sorted(DEAD_LETTER_HEADERS - record.headers.keys())
+    if lacking:
+        place = f"{record.topic}/{record.partition}/{record.offset}"
+        _log.warning("%s is no dead letter of this service: it lacks the headers %s.", place, ", ".join(lacking))
+    return not lacking
