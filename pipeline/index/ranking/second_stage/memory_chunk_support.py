@@ -92,11 +92,12 @@ def expand_successors(query: AnalyzedQuery, candidates: Candidates) -> tuple[Can
     ]
     if not pairs:
         return candidates, SuccessorPairs(*np.zeros((2, 0), np.intp))
-    missing = {successor for _, successor in pairs} - candidates.memory_positions().keys()
-    for view in views:
-        if rows := sorted(row for other, row in missing if other is view):
-            candidates = candidates.with_rows(query, view, np.array(rows, np.intp))
     known = candidates.memory_positions()
+    if missing := {successor for _, successor in pairs} - known.keys():
+        for view in views:
+            if rows := sorted(row for other, row in missing if other is view):
+                candidates = candidates.with_rows(query, view, np.array(rows, np.intp))
+        known = candidates.memory_positions()
     positions = [(position, known[successor]) for position, successor in pairs]
     superseded, successors = np.array(positions, np.intp).reshape(-1, 2).T
     return candidates, SuccessorPairs(superseded, successors)
