@@ -67,3 +67,8 @@ class DamagedLogError(sqlite3.DatabaseError):
 
 class DataDirectoryLockedError(Exception):
     """Another process serves this data directory."""
+
+
+def reason_of(error: Exception) -> str:
+    """Return an error's message, or the name of its class where it has none, as with a timeout."""
+    return str(error) or type(error).__name__

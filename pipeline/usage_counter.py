@@ -153,7 +153,7 @@ async def publish_usage(counter: UsageCounter, publisher: Publisher, clock: Cloc
         await publisher.publish(USAGE_COUNTED, [(_record_key(event), event) for event in events])
     except RetryableError as error:
         counter.requeue(events)
-        log.warning("The usage of %d keys could not be published; this will be retried: %s", len(events), error)
+        log.warning("Usage could not be published yet and is kept (API keys: %d): %s", len(events), error)
     except asyncio.CancelledError:
         counter.requeue(events)
         raise

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from pipeline.errors import ParsingError, RetryableError
+from pipeline.errors import ParsingError, RetryableError, reason_of
 from pipeline.parsing.url_fetcher import GuardedTransport, Resolver, resolve_allowed, resolve_host
 from schemas.address_secrets import MASK, is_masked
 from schemas.public_addresses import Address, is_public
@@ -99,7 +99,7 @@ class WebhookSender:
         except RetryableError as error:
             return str(error)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-            return f"The receiver could not be reached: {str(error) or type(error).__name__}."
+            return f"The receiver could not be reached: {reason_of(error)}."
 
     async def aclose(self) -> None:
         await self._client.aclose()

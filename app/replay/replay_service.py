@@ -11,6 +11,7 @@ from app.replay.division import ReplayWork
 from app.replay.generation_rebuild import TOPICS_EFFECTS_FIRST
 from app.replay.replay_reports import ReplayReports
 from app.replay.replay_run import ReplayRun
+from pipeline.errors import reason_of
 from pipeline.ports import Lease
 from pipeline.runtime.fair_event_loop import run_in_background_lane
 from pipeline.stage import consumer_group
@@ -176,7 +177,7 @@ class ReplayService:
             raise
         except Exception as error:
             log.exception("The replay has failed; the served tables are unchanged.")
-            self._finish("failed", str(error) or type(error).__name__)
+            self._finish("failed", reason_of(error))
         else:
             self._finish("done")
 

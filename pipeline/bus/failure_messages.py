@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pipeline.bus.records import DeserializationError
-from pipeline.errors import OutageError, RejectedError, RetryableError
+from pipeline.errors import OutageError, RejectedError, RetryableError, reason_of
 
 MAX_ERROR_CHARS = 2000
 _OUTAGE_ERRNOS = frozenset(
@@ -25,7 +25,7 @@ def error_message(error: Exception) -> str:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
         text = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'value'}: {fault['msg']}" for fault in faults)
     elif isinstance(error, RejectedError | RetryableError | DeserializationError):
-        text = str(error) or type(error).__name__
+        text = reason_of(error)
     else:
         text = error_with_call_chain(error)
     # The message becomes a header, which must be valid UTF-8.

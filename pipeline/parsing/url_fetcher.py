@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-from pipeline.errors import ParsingError, RetryableError
+from pipeline.errors import ParsingError, RetryableError, reason_of
 from pipeline.parsing.file_types import KIND_BY_EXTENSION, KIND_BY_MIME_TYPE, file_extension, printable_name
 from schemas.address_secrets import mask_secrets
 from schemas.events import BlobRef, Upload
@@ -65,9 +65,7 @@ class HttpFetcher:
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise RetryableError(f"{mask_secrets(url)} did not answer within {self._timeout_seconds:g} s.") from error
         except httpx2.TransportError as error:
-            raise RetryableError(
-                f"{mask_secrets(url)} could not be reached: {str(error) or type(error).__name__}."
-            ) from error
+            raise RetryableError(f"{mask_secrets(url)} could not be reached: {reason_of(error)}.") from error
         except (httpx2.InvalidURL, httpx2.DecodingError, ValueError) as error:
             raise ParsingError(f"{mask_secrets(url)} can't be fetched: {error}.") from error
 

@@ -28,6 +28,7 @@ class Coalescer:
     async def __call__(self) -> None:
         if self._next is None:
             self._next = asyncio.create_task(self._run_after(self._running))
+            self._next.add_done_callback(_mark_retrieved)
         # A cancelled caller must not cancel the run that others wait for.
         await asyncio.shield(self._next)
 
@@ -36,6 +37,12 @@ class Coalescer:
             await asyncio.wait([running])
         self._running, self._next = self._next, None
         await self._operation()
+
+
+def _mark_retrieved(run: asyncio.Task[None]) -> None:
+    """Mark the error of a run as retrieved: it is for the callers, and all of them may have stopped waiting."""
+    if not run.cancelled():
+        run.exception()
 
 
 class ReadBarrier:

@@ -15,7 +15,7 @@ from faststream.kafka.security import parse_security
 from faststream.security import BaseSecurity, SASLPlaintext, SASLScram256, SASLScram512
 
 from pipeline.bus.kafka.reconnects import quiet_reconnects
-from pipeline.errors import OutageError
+from pipeline.errors import OutageError, reason_of
 from pipeline.settings import Settings
 
 T = TypeVar("T")
@@ -151,8 +151,7 @@ class Cluster:
         try:
             yield
         except (KafkaError, TimeoutError, ConnectionError) as error:
-            reason = str(error) or type(error).__name__
-            raise KafkaUnavailableError(f"Kafka at {self.bootstrap} could not {action}: {reason}.") from error
+            raise KafkaUnavailableError(f"Kafka at {self.bootstrap} could not {action}: {reason_of(error)}.") from error
 
     @asynccontextmanager
     async def deadline(self, action: str) -> AsyncIterator[None]:

@@ -57,11 +57,14 @@ def broker_middlewares(registry: "CollectorRegistry | None", tracer_provider: "T
 class _FastStreamLogger:
     """Logger of FastStream, without its warning about topic creation: topics are created before.
 
-    A batch that is cancelled is no error: a rebalance took its partition, or the process ends.
+    Its information (partitions assigned, callbacks at the end) is for debugging. A batch that is cancelled is no
+    error: a rebalance took its partition, or the process ends.
     """
 
     def log(self, level: int, msg: Any, /, *, exc_info: Any = None, extra: Any = None) -> None:
         if isinstance(exc_info, asyncio.CancelledError):
             level, exc_info = logging.DEBUG, None
+        elif level == logging.INFO:
+            level = logging.DEBUG
         if not str(msg).startswith("Topic creation is skipped"):
             log.log(level, "%s", msg, exc_info=exc_info, extra=extra)

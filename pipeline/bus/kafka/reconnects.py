@@ -18,6 +18,8 @@ from typing import Any
 from aiokafka import client, conn
 from aiokafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError, RequestTimedOutError
 
+from pipeline.errors import reason_of
+
 FIRST_PAUSE_SECONDS = 0.1
 MAX_PAUSE_SECONDS = 1.0
 """Bounds of the pause between two rounds of attempts; it doubles from round to round."""
@@ -132,7 +134,7 @@ class PacedConnect:
         outage = self._outages.get(broker)
         if outage is None:
             self._outages[broker] = _Outage(now, now, now + FIRST_PAUSE_SECONDS)
-            log.warning("Kafka broker %s can't be reached and is tried again: %s", broker, error)
+            log.warning("Kafka broker %s can't be reached and is tried again: %s", broker, reason_of(error))
             return
         if now >= outage.retry_at:  # else another client failed in the same round
             outage.pause = min(2 * outage.pause, MAX_PAUSE_SECONDS)
@@ -143,7 +145,7 @@ class PacedConnect:
                 "Kafka broker %s can't be reached for %.0f s and is tried again: %s",
                 broker,
                 now - outage.began_at,
-                error,
+                reason_of(error),
             )
 
 

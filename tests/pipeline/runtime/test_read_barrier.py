@@ -1,6 +1,7 @@
 """Barrier before reads: a slow process lets reads wait, an outage lets them go on."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -102,3 +103,28 @@ async def test_after_an_outage_reads_catch_up_again_at_once() -> None:
     assert not reading.done()
     follower.applied.set()
     assert await reading
+
+
+async def test_an_outage_that_no_read_waits_for_any_more_leaves_no_error_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unhandled: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unhandled.append(context))
+    follower = FollowerDouble()
+
+    async def answer_late() -> None:
+        await follower.applied.wait()
+        await follower.catch_up()
+
+    barrier = ReadBarrier(answer_late, "Documents")
+    with monkeypatch.context() as patch:
+        patch.setattr(read_barrier, "APPLY_TIMEOUT_SECONDS", 0.001)
+        with pytest.raises(OutageError, match="not up to date"):
+            await barrier.refresh_if_available()
+    follower.is_away = True
+    follower.applied.set()
+    assert not await barrier.refresh_if_available()
+    follower.is_away = False
+    assert await barrier.refresh_if_available()
+    gc.collect()
+    assert unhandled == []
