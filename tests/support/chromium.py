@@ -36,6 +36,7 @@ needs_chromium = pytest.mark.skipif(
 )
 KEYS: Final = {
     "tab": "\ue004",
+    "shift": "\ue008",
     "enter": "\ue007",
     "down": "\ue015",
     "up": "\ue013",
@@ -131,12 +132,15 @@ class Browser:
 
     async def press(self, *keys: str) -> None:
         """Type: names of `KEYS` or text."""
-        actions = [
-            {"type": kind, "value": char}
-            for key in keys
-            for char in KEYS.get(key, key)
-            for kind in ("keyDown", "keyUp")
-        ]
+        await self._type([(kind, char) for key in keys for char in KEYS.get(key, key) for kind in ("keyDown", "keyUp")])
+
+    async def press_with_shift(self, key: str) -> None:
+        """Type a key of `KEYS` while shift is held."""
+        held = KEYS["shift"]
+        await self._type([("keyDown", held), ("keyDown", KEYS[key]), ("keyUp", KEYS[key]), ("keyUp", held)])
+
+    async def _type(self, strokes: list[tuple[str, str]]) -> None:
+        actions = [{"type": kind, "value": char} for kind, char in strokes]
         await self._command("POST", "actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
     async def wait_until(self, script: str, *arguments: Any) -> Any:

@@ -20,6 +20,10 @@ _VISIT_NUMBERS = count(1)
 WIDE = (1280, 900)
 NARROW = (360, 740)
 TABLET = (970, 740)
+_FOCUSED_SCRIPT = """
+const one = document.activeElement;
+return one === document.body ? "" : (one.ariaLabel ?? one.innerText);
+"""
 _EXISTS_SCRIPT = "return document.querySelector(arguments[0])"
 _TEXT_VISIBLE_SCRIPT = "return document.body.innerText.includes(arguments[0])"
 _AXE_RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
@@ -94,6 +98,16 @@ class ConsoleUser:
     async def click(self, css: str) -> None:
         """Click an element, once it exists."""
         await self._click(css, _EXISTS_SCRIPT, css)
+
+    async def focus(self, css: str) -> None:
+        """Focus an element, once it exists."""
+        await self._until(_EXISTS_SCRIPT, css)
+        await self.browser.execute("document.querySelector(arguments[0]).focus()", css)
+
+    async def focused(self) -> str:
+        """Return the label or the text of what has the focus; empty if nothing has it."""
+        label: str = await self.browser.execute(_FOCUSED_SCRIPT)
+        return label
 
     async def choose_file(self, css: str, *paths: Path) -> None:
         """Choose files in a file field, once it exists."""

@@ -2,17 +2,15 @@
 
 import { here, to } from "./addresses.js";
 import { Api, unreachable } from "./api.js";
-import { el, refill } from "./dom.js";
+import { refill } from "./dom.js";
 import { showAuthorizationResult } from "./parts/authorization-result.js";
-import { loading, failure, problem } from "./parts/placeholders.js";
+import { failure, problem } from "./parts/placeholders.js";
 import { signIn } from "./pages/sign-in.js";
 import { rightsOf } from "./permissions.js";
 import { pageAt } from "./routes.js";
 import { session } from "./session.js";
 import { Shell } from "./page-frame.js";
 import { listenForShortcuts } from "./shortcuts.js";
-
-const NAME = "recollect";
 
 export class App {
   #body;
@@ -60,18 +58,17 @@ export class App {
     const { parts, query } = here();
     const page = pageAt(parts);
     this.namespace = page.params.namespace ?? this.namespace;
-    document.title = `${page.title} · ${NAME}`;
     this.#shell.markCurrentPage(page);
-    const head = (title, ...actions) => { if (!signal.aborted) this.#named(title, actions); };
+    const named = { title: page.title, actions: [] };
+    const head = (title, ...actions) => Object.assign(named, { title, actions });
     const view = { app: this, api: this.api, rights: this.rights, query, signal, head, ...page.params };
-    const content = el("div", {}, loading(page.title.toLowerCase()));
-    this.#shell.fill(page.title, content);
+    this.#shell.begin(page.title);
+    const fill = (content) => { if (!signal.aborted) this.#shell.fill(named, content); };
     try {
       const build = await page.load().catch(unreachable);
-      const made = await build(view);
-      if (!signal.aborted) refill(content, made);
+      fill(await build(view));
     } catch (error) {
-      if (!signal.aborted) refill(content, failure(error, () => this.show()));
+      fill(failure(error, () => this.show()));
       if (!("status" in error) && error.name !== "AbortError") throw error;
     }
   }
@@ -108,13 +105,8 @@ export class App {
     this.api = new Api(key, (error) => this.signOut(`${error.message}. ${error.details}`));
   }
 
-  #named(title, actions) {
-    document.title = `${title} · ${NAME}`;
-    this.#shell.head(title, ...actions);
-  }
-
   #askForKey(reason = "") {
-    document.title = `Sign in · ${NAME}`;
+    document.title = "Sign in · recollect";
     refill(this.#body, signIn((key, who) => this.#enter(key, who), reason));
     this.#body.querySelector("#key").focus();
   }

@@ -24,6 +24,20 @@ export function refill(node, ...children) {
   return node;
 }
 
+/** Replace a node's children. What is there again, by its name, keeps the focus and stays open; a lost focus goes to the heading of the page. */
+export function rebuild(node, ...children) {
+  const focused = node.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  const opened = new Set([...node.querySelectorAll("details[open] > summary")].map(nameOf));
+  refill(node, ...children);
+  for (const summary of node.querySelectorAll("summary")) summary.parentElement.open ||= opened.has(nameOf(summary));
+  if (focused === null) return;
+  [...node.querySelectorAll(FOCUSABLE)].find((one) => nameOf(one) === focused)?.focus({ preventScroll: true });
+  if (document.activeElement === document.body) document.querySelector("main h1")?.focus({ preventScroll: true });
+}
+
+const FOCUSABLE = "a, button, input, select, textarea, summary, [tabindex]";
+const nameOf = (node) => [node.localName, node.getAttribute("href"), node.ariaLabel ?? node.labels?.[0]?.textContent ?? node.textContent].join(" ");
+
 function filled(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name === "on") {

@@ -1,9 +1,10 @@
 /** Frame of every page: navigation, current key, heading with its actions, status messages. */
 
 import { here, to } from "./addresses.js";
-import { el, freshId, refill } from "./dom.js";
+import { el, freshId, rebuild, refill } from "./dom.js";
 import { icon } from "./icons.js";
 import { groupsFor } from "./navigation.js";
+import { loading } from "./parts/placeholders.js";
 import { describeKey } from "./permissions.js";
 import { showShortcuts } from "./shortcuts.js";
 import { densitySwitch, themeSwitch } from "./theme-switch.js";
@@ -19,13 +20,15 @@ export class Shell {
   #app;
   /** Path of the current page, without its options. */
   #path = null;
+  #address = null;
   #page = null;
   #namespaces = [];
   #nav = el("nav", { "aria-label": "Main" });
   #place = el("p.place");
   #heading = el("h1", { tabindex: "-1" });
   #actions = el("div.page-actions");
-  #main = el("main", { id: "main" });
+  #content = el("div");
+  #main = el("main", { id: "main" }, el("div.page-head", {}, el("div", {}, this.#place, this.#heading), this.#actions), this.#content);
   #said = el("div.said", { role: "status", "aria-live": "polite" });
   #side;
   #menu;
@@ -40,8 +43,9 @@ export class Shell {
       {},
       el("a.skip", { href: "#main", on: { click: (event) => this.#skip(event) } }, "Skip to the content"),
       this.#side,
-      this.#main,
+      // Before the page, so that a step back from its head leads to what takes an action back.
       this.#said,
+      this.#main,
     );
   }
 
@@ -57,7 +61,7 @@ export class Shell {
   markCurrentPage(page) {
     this.#page = page;
     this.#unfold(false);
-    refill(this.#nav, groupsFor(this.#app).map((group) => this.#group(group, page)));
+    rebuild(this.#nav, groupsFor(this.#app).map((group) => this.#group(group, page)));
     this.#nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   }
 
@@ -83,29 +87,46 @@ export class Shell {
     return choice;
   }
 
-  /** Show a page; focus its heading unless it was shown before. */
-  fill(title, content) {
+  /** Show that a page loads and focus its heading; one that is shown already stays until it is there anew. */
+  begin(title) {
     const { parts } = here();
-    const same = this.#path === parts.join("/");
-    this.#path = parts.join("/");
+    const path = parts.join("/");
+    this.#main.setAttribute("aria-busy", "true");
+    if (this.#path === path) return;
+    this.#path = path;
     refill(this.#place, trail(parts));
-    this.head(title);
-    refill(this.#main, el("div.page-head", {}, el("div", {}, this.#place, this.#heading), this.#actions), content);
-    if (!same) this.#heading.focus({ preventScroll: false });
+    this.#show({ title, actions: [] }, loading(title.toLowerCase()));
+    this.#heading.focus();
   }
 
-  /** Name the page, with the actions beside its name. */
-  head(title, ...actions) {
+  /** Show a page with the actions beside its name; at another address of the same page, from its beginning unless the focus stays where it is. */
+  fill(named, content) {
+    this.#show(named, content);
+    this.#main.removeAttribute("aria-busy");
+    if (this.#address !== location.hash && document.activeElement === this.#heading) scrollTo(0, 0);
+    this.#address = location.hash;
+  }
+
+  #show({ title, actions }, content) {
+    document.title = `${title} · recollect`;
     refill(this.#heading, el("bdi", {}, title));
-    refill(this.#actions, ...actions);
+    rebuild(this.#actions, actions);
+    rebuild(this.#content, content);
+    if (document.activeElement === document.body) this.#heading.focus({ preventScroll: true });
   }
 
   /** Show a message; `undo`: an action that takes back what it tells. */
   say(text, undo = null) {
     const back = undo && el("button", { type: "button", on: { click: () => { refill(this.#said); this.#app.attempt(undo); } } }, "Undo");
     refill(this.#said, el("p", {}, text, back));
+    this.#silenceAfter(undo ? UNDO_MS : SAID_MS);
+  }
+
+  /** Take the message away, but not from under a hand or the focus. */
+  #silenceAfter(milliseconds) {
     clearTimeout(this.silence);
-    this.silence = setTimeout(() => refill(this.#said), undo ? UNDO_MS : SAID_MS);
+    const end = () => (this.#said.querySelector(":hover, :focus") ? this.#silenceAfter(SAID_MS) : refill(this.#said));
+    this.silence = setTimeout(end, milliseconds);
   }
 
   #unfold(open) {

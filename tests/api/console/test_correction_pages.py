@@ -39,6 +39,28 @@ async def test_a_memory_is_edited_and_that_is_taken_back(visitor: ConsoleUser) -
     assert await _current(visitor, "corrected") == ["User lives in Lisbon"]
 
 
+async def test_who_uses_the_keyboard_stays_where_they_were_and_reaches_undo(visitor: ConsoleUser) -> None:
+    await _add(visitor, "keyboard", "I play the cello. I am allergic to nuts.", "2026-03-02")
+    await visitor.open_signed_in("#/ns/keyboard/memories")
+    await visitor.click("[aria-label='Correct User plays the cello']")
+    await visitor.focus("[aria-label='Confirm: User plays the cello']")
+    await visitor.browser.press("enter")
+    await visitor.wait_for_text("Memory confirmed.")
+    await visitor.wait_until_loaded()
+    assert await visitor.focused() == "Confirm: User plays the cello"
+    await visitor.focus("[aria-label='Forget: User plays the cello']")
+    await visitor.browser.press("enter")
+    await visitor.wait_for_text("Memory forgotten.")
+    await visitor.wait_for_text("1 memory")
+    assert await visitor.focused() == "Memories"
+    for expected in ("keyboard", "Undo"):  # the namespace above the heading, then the message
+        await visitor.browser.press_with_shift("tab")
+        assert await visitor.focused() == expected
+    await visitor.browser.press("enter")
+    await visitor.wait_for_text("2 memories")
+    assert await visitor.focused() == "Memories"
+
+
 async def test_an_update_is_declined_beside_both_sources(visitor: ConsoleUser) -> None:
     await _add(visitor, "reviewed", "I live in Lisbon.", "2026-03-02")
     await _add(visitor, "reviewed", "I now live in Porto.", "2026-06-20")

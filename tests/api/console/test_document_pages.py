@@ -110,6 +110,15 @@ async def test_chosen_documents_are_deleted_after_a_question(visitor: ConsoleUse
     await visitor.wait_for_text("1 document")
 
 
+async def test_a_list_that_changes_keeps_the_focus(visitor: ConsoleUser) -> None:
+    await visitor.ok("POST", "/ns/growing/document", {"content": "The kettle is blue."})
+    await visitor.open_signed_in("#/ns/growing/documents")
+    await visitor.focus("tbody a")
+    await visitor.ok("POST", "/ns/growing/document", {"content": "The pot is red."})
+    await visitor.wait_for_text("2 documents")
+    assert await visitor.focused() == "The kettle is blue."
+
+
 async def test_a_document_is_changed(visitor: ConsoleUser, tmp_path: Path) -> None:
     metadata = {"kind": "note", "pages": 3, "tags": ["blue"], "code": "007"}
     body = {"content": "The kettle is blue.", "id": "kettle", "metadata": metadata}

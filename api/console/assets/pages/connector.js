@@ -87,10 +87,10 @@ function actions({ api, app, namespace, rights }, { id, capabilities, system, au
   };
   const pending = system.status === "pending_authorization";
   return el("div.row", {}, [
-    pending ? null : button("Run now", sync, { id: "run", class: "primary" }),
+    pending ? null : button("Run now", sync, { class: "primary" }),
     pending && authorization ? el("a.button", { href: authorization.url, rel: "noreferrer" }, "Authorize it") : null,
-    capabilities.selectable && !pending && rights.admin ? button("Select content", choose, { id: "choose" }) : null,
-    button("Disconnect", end, { id: "disconnect", class: "danger" }),
+    capabilities.selectable && !pending && rights.admin ? button("Select content", choose) : null,
+    button("Disconnect", end, { class: "danger" }),
   ]);
 }
 

@@ -28,7 +28,7 @@ export function connectorOperations({ app, api }, { id, syncIntervalHours, statu
     {},
     el("h2", {}, "Schedule"),
     actionForm(save, { class: "row" }, field("Sync interval (hours)", hours, "Leave empty for the default."), submit("Save", {})),
-    status === "active" ? el("p", {}, button("Run full sync", everything, { id: "full" })) : null,
+    status === "active" ? el("p", {}, button("Run full sync", everything)) : null,
   );
 }
 

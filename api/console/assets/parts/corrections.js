@@ -32,12 +32,13 @@ export async function correct({ app, api, namespace }, body, after) {
 export function correctionButtons(view, { id, memory, isForgotten }, after) {
   if (!view.rights.writes(view.namespace)) return [];
   const send = (action, more = {}) => correct(view, { action, id, ...more }, after);
-  if (isForgotten) return [button("Restore", () => send("restore"), { class: "primary" })];
+  const made = (label, click, attributes, symbol) => el("button", { type: "button", "aria-label": `${label}: ${memory}`, ...attributes, on: { click } }, symbol ? icon(symbol) : null, label);
+  if (isForgotten) return [made("Restore", () => send("restore"), { class: "primary" })];
   return [
-    el("button", { type: "button", title: "It is still true", on: { click: () => send("confirm") } }, icon("check"), "Confirm"),
-    el("button", { type: "button", on: { click: () => editDialog(memory, (text) => send("edit", { text })) } }, icon("edit"), "Edit"),
-    button("No longer true", () => send("end"), { title: "It was true until now, and is kept as history" }),
-    button("Forget", () => send("forget"), { class: "danger", title: "Hide it from every answer; can be undone" }),
+    made("Confirm", () => send("confirm"), { title: "It is still true" }, "check"),
+    made("Edit", () => editDialog(memory, (text) => send("edit", { text })), {}, "edit"),
+    made("No longer true", () => send("end"), { title: "It was true until now, and is kept as history" }),
+    made("Forget", () => send("forget"), { class: "danger", title: "Hide it from every answer; can be undone" }),
   ];
 }
 

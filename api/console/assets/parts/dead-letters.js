@@ -26,7 +26,7 @@ export function deadLetters(view, rows, counts, act) {
     {},
     el("h2", {}, "Dead letters"),
     el("p.muted", {}, "Records that could not be processed are kept here. Remove the cause, then retry them."),
-    el("div.row", {}, button("Retry all", all, { id: "letters-all" })),
+    el("div.row", {}, button("Retry all", all)),
     table(`${plural(count, "record")} in the dead-letter queue`, columns, rows),
   );
 }
@@ -40,8 +40,8 @@ function choices(api, row, act) {
     await act(async () => `${plural((await api.delete("admin/dlq", { query })).dropped, "record")} dropped.`);
   };
   return el("div.row", {}, [
-    button("View", () => show(api, row.id), { id: `look-${row.id}`, "aria-label": `View ${row.id}` }),
-    button("Retry", back, { id: `back-${row.id}`, "aria-label": `Retry ${row.id}` }),
+    button("View", () => show(api, row.id), { "aria-label": `View ${row.id}` }),
+    button("Retry", back, { "aria-label": `Retry ${row.id}` }),
     button("Drop", drop, { id: `drop-${row.id}`, "aria-label": `Drop ${row.id}`, class: "danger" }),
   ]);
 }

@@ -1,5 +1,7 @@
 /** Polling while a page is open. */
 
+import { rebuild } from "../dom.js";
+
 /** Call `look` at an interval until it returns false, fails, or the page is left or hidden. */
 export async function poll(signal, milliseconds, look) {
   while (!signal.aborted) {
@@ -25,12 +27,10 @@ function pause(signal, milliseconds) {
   });
 }
 
-/** Render data if it changed; keep the focus. */
+/** Render data if it changed. */
 export function renew(place, data, build) {
   const state = JSON.stringify(data);
   if (place.dataset.state === state) return;
   place.dataset.state = state;
-  const focused = place.contains(document.activeElement) ? document.activeElement.id : "";
-  place.replaceChildren(...[build(data)].flat(Infinity).filter(Boolean));
-  if (focused) document.getElementById(focused)?.focus();
+  rebuild(place, build(data));
 }

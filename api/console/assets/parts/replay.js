@@ -29,7 +29,7 @@ function progress({ api }, replay, act) {
     el("p.muted", {}, `${number(read)} of ${number(total)} records read`),
     error ? el("p.trouble", {}, error) : null,
     differences.length > 0 ? el("ul", {}, differences.map((one) => el("li", {}, one))) : null,
-    running ? button("Cancel the replay", cancel, { class: "danger", id: "replay-cancel" }) : null,
+    running ? button("Cancel the replay", cancel, { class: "danger" }) : null,
   );
 }
 
