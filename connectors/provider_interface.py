@@ -35,7 +35,6 @@ class Connection:
 
     connector_id: str
     http: HttpClient
-    token_source: AccessTokenSource | None = None
     config: Mapping[str, str | float | bool] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     selection: Mapping[str, tuple[SelectedItem, ...]] | None = None
@@ -49,7 +48,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class OAuthConfig:
-    """OAuth parameters of a provider. Notion needs JSON token requests with the secret in HTTP Basic.
+    """OAuth parameters of a provider. Notion needs JSON token requests with the secret in HTTP Basic (`json_basic`).
 
     `misconfiguration_codes`: error codes of the token endpoint (or in its `error_description`) that only the
     operator can fix, beside the standard ones (invalid_client, unauthorized_client, ...).
@@ -61,8 +60,7 @@ class OAuthConfig:
     client_secret: str = field(repr=False)
     scopes: tuple[str, ...] = ()
     authorize_parameters: Mapping[str, str] = field(default_factory=dict)
-    client_credentials_in: Literal["basic", "body"] = "body"
-    token_request_format: Literal["form", "json"] = "form"  # noqa: S105 - a format
+    token_auth_method: Literal["client_secret_post", "json_basic"] = "client_secret_post"  # noqa: S105 - a method
     pkce: bool = True
     revoke_url: str | None = None
     misconfiguration_codes: frozenset[str] = frozenset()
@@ -94,10 +92,6 @@ class WebhookSubscription:
     expires_at: datetime | None = None
     data: Mapping[str, JsonValue] = field(default_factory=dict)
 
-    def is_fresh(self, now: datetime, margin: timedelta) -> bool:
-        """Return whether it ends, and not within the margin."""
-        return self.expires_at is not None and self.expires_at - now > margin
-
 
 @dataclass(frozen=True, slots=True)
 class WebhookDelivery:
@@ -106,7 +100,6 @@ class WebhookDelivery:
     `subscription` belongs to the connector in the path, None without one.
     """
 
-    method: str
     headers: Mapping[str, str]
     query: Mapping[str, str]
     body: bytes

@@ -58,7 +58,6 @@ class ConnectionFactory:
         return Connection(
             connector_id=row.id,
             http=http,
-            token_source=access,
             config=row.config or {},
             secrets=(await self.secret_store.read(row.id)).get("config", {})
             if config_secrets is None

@@ -126,20 +126,13 @@ class AuthorizationServer:
             client_secret=oauth.client_secret,
             redirect_uri=self.redirect_uri,
             code_challenge_method="S256" if oauth.pkce else None,
-            token_endpoint_auth_method=_TOKEN_AUTH_METHODS[oauth.token_request_format, oauth.client_credentials_in],
+            token_endpoint_auth_method=oauth.token_auth_method,
             transport=_NonClosingTransport(self.transport),
             timeout=30.0,
             trust_env=False,
         )
         client.register_client_auth_method(("json_basic", _json_basic))
         return client
-
-
-_TOKEN_AUTH_METHODS: Final = {
-    ("form", "basic"): "client_secret_basic",
-    ("form", "body"): "client_secret_post",
-    ("json", "basic"): "json_basic",
-}
 
 
 def _json_basic(

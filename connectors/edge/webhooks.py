@@ -61,7 +61,6 @@ class WebhookReceiver:
         try:
             receipt = await provider.verify_delivery(
                 WebhookDelivery(
-                    method=request.method,
                     headers={key.lower(): value for key, value in request.headers.items()},
                     query=dict(request.query_params),
                     body=body,

@@ -250,7 +250,7 @@ async def s3(items: int, server: S3Server) -> ProviderMeasurement:
 def with_token(at: Connection, token: str) -> Connection:
     """With an access token that does not end."""
     at.http._token_source = FixedTokenSource(token)
-    return replace(at, token_source=at.http._token_source)
+    return at
 
 
 async def measure(measured: ProviderMeasurement) -> str:

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from connectors.client.concurrent_map import map_concurrently
 from connectors.errors import ItemError
 from connectors.provider_interface import Connection, PickerEntry, SelectionKind
-from connectors.providers.common.file_metadata import FileOrFolder, version_hash
+from connectors.providers.common.file_metadata import FileOrFolder
 from connectors.providers.common.folder_tree import Folder, FolderTree, Shortcut
 from connectors.providers.common.item_fetcher import ItemFetcher, without_item_errors
 from connectors.sync_messages import (
@@ -42,11 +42,6 @@ class FolderSelection:
         """Read a connector's selection; it is empty until a user selected something."""
         everything = connection.config.get("syncScope") == "full"
         return cls(everything, connection.selected_ids("folders"), connection.selected_ids("files"))
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the selection; webhooks are opened for one selection only."""
-        return version_hash(str(self.everything), *sorted(self.folders), "files", *sorted(self.files))
 
     def empty_tree(self) -> FolderTree:
         return FolderTree(None if self.everything else frozenset(self.folders))

@@ -4,7 +4,7 @@ import base64
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import httpx2
 
@@ -34,8 +34,6 @@ from schemas.events import ConnectorAccount
 SCOPE = "https://www.googleapis.com/auth/gmail.readonly"
 _HIDDEN_LABELS = frozenset({"TRASH", "SPAM", "DRAFT", "CHAT", "UNREAD"})
 _URLSAFE_TO_STANDARD = str.maketrans("-_", "+/")
-_RENEW_BEFORE = timedelta(days=6)
-"""Remaining lifetime below which a watch is renewed; it lives for seven days, and Google advises daily."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +120,6 @@ class Gmail(Provider):
         if self._pubsub is None or not self.supports_webhooks:
             return None
         labels = sorted(connection.selected_ids("labels"))
-        if (
-            current is not None
-            and current.data.get("labels") == labels
-            and current.is_fresh(self._clock.now(), _RENEW_BEFORE)
-        ):
-            return current
         body = {"topicName": self._pubsub.topic}
         chosen = {"labelIds": labels, "labelFilterBehavior": "include"} if labels else {}
         answer = json_or_raise(
@@ -135,10 +127,10 @@ class Gmail(Provider):
         )
         expires = datetime.fromtimestamp(int(answer["expiration"]) / 1000, self._clock.now().tzinfo)
         name = connection.account.webhook_id if connection.account else connection.connector_id
-        return WebhookSubscription(name, secret, expires, {"labels": list(labels)})
+        return WebhookSubscription(name, secret, expires)
 
     async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:
-        """Stop the mailbox's only watch; another connector of the same mailbox renews it within a day."""
+        """Stop the mailbox's only watch; another connector of the same mailbox renews it within days."""
         response = await connection.http.request("POST", f"{self._base_url}/stop", idempotent=True)
         if response.status_code >= 400:
             json_or_raise(response)

@@ -36,7 +36,6 @@ from schemas.events import ConnectorAccount
 SCOPE = "https://www.googleapis.com/auth/drive.readonly"
 CHANNEL_LIFETIME = timedelta(days=7)
 """Maximum lifetime of a channel; channels can't be renewed, only replaced."""
-_RENEW_BEFORE = timedelta(days=1)
 _EXPORT_LINKS_ORIGIN = "https://docs.google.com"
 _TOP_LEVEL = "drives"
 
@@ -112,10 +111,7 @@ class GoogleDrive(Provider):
         self, connection: Connection, callback_url: str, secret: str, current: WebhookSubscription | None
     ) -> WebhookSubscription:
         """Open a channel per selected drive, then close the old ones."""
-        mark = FolderSelection.of_connection(connection).fingerprint
         now = self._clock.now()
-        if current is not None and current.data.get("selection") == mark and current.is_fresh(now, _RENEW_BEFORE):
-            return current
         api = self._drive_client(connection)
         channels: dict[str, str] = {}
         expires = now + CHANNEL_LIFETIME
@@ -132,8 +128,7 @@ class GoogleDrive(Provider):
             expires = min(expires, datetime.fromtimestamp(int(opened["expiration"]) / 1000, now.tzinfo))
         if current is not None:
             await self.unsubscribe(connection, current)
-        data: dict[str, object] = {"channels": channels, "selection": mark}
-        return WebhookSubscription(next(iter(channels)), secret, expires, data)  # type: ignore[arg-type]  # JSON as it is
+        return WebhookSubscription(next(iter(channels)), secret, expires, {"channels": {**channels}})
 
     async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:
         channels = current.data.get("channels")

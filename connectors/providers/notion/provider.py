@@ -66,8 +66,7 @@ class Notion(Provider):
                 client_id=client_id,
                 client_secret=client_secret,
                 authorize_parameters={"owner": "user"},
-                client_credentials_in="basic",
-                token_request_format="json",  # noqa: S106 - a format
+                token_auth_method="json_basic",  # noqa: S106 - a method
                 pkce=False,
             )
 

@@ -29,7 +29,6 @@ from schemas.events import ConnectorAccount
 
 SUBSCRIPTION_LIFETIME = timedelta(days=29)
 """Lifetime of a subscription, slightly below Graph's maximum of 42,300 minutes."""
-_RENEW_BEFORE = timedelta(days=3)
 _MAX_VALIDATION_TOKEN_LENGTH = 4096
 
 
@@ -94,14 +93,10 @@ class OneDrive(Provider):
         self, connection: Connection, callback_url: str, secret: str, current: WebhookSubscription | None
     ) -> WebhookSubscription:
         """Create or renew a subscription to the whole drive; Graph has no finer ones."""
-        now = self._clock.now()
-        until = format_timestamp(now + SUBSCRIPTION_LIFETIME)
+        until = format_timestamp(self._clock.now() + SUBSCRIPTION_LIFETIME)
         graph = self._graph_client(connection)
-        if current is not None:
-            if current.is_fresh(now, _RENEW_BEFORE):
-                return current
-            if (prolonged := await graph.renew_subscription(current.id, until)) is not None:
-                return _parse_subscription(prolonged, current.secret)
+        if current is not None and (prolonged := await graph.renew_subscription(current.id, until)) is not None:
+            return _parse_subscription(prolonged, current.secret)
         body = {
             "changeType": "updated",
             "resource": "me/drive/root",

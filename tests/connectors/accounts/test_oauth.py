@@ -127,9 +127,7 @@ async def test_a_provider_may_want_json_with_the_secret_in_basic() -> None:
         return JSONResponse({"access_token": "a", "token_type": "bearer", "refresh_token": None})
 
     app = Starlette(routes=[Route("/token", answer, methods=["POST"])])
-    authority = _authorization_server(
-        httpx2.ASGITransport(app), client_credentials_in="basic", token_request_format="json", pkce=False
-    )
+    authority = _authorization_server(httpx2.ASGITransport(app), token_auth_method="json_basic", pkce=False)
     assert "refresh_token" not in await authority.exchange_code("a-code", "unused")
     assert asked[0][0].startswith("Basic ")
     assert asked[0][1] == {"grant_type": "authorization_code", "code": "a-code", "redirect_uri": BACK}

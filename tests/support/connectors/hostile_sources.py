@@ -262,9 +262,8 @@ SOURCES: Mapping[str, Callable[[int], HostileSource]] = {
 def _with_token(provider: Provider, app: ASGIApp, token: str, **more: Any) -> Connection:
     clients: HttpClients = http_clients(app)
     connection = connect(provider, clients, **more)
-    source = FixedTokenSource(token)
-    connection.http._token_source = source
-    return replace(connection, token_source=source)
+    connection.http._token_source = FixedTokenSource(token)
+    return connection
 
 
 async def _measure(runs: int) -> None:

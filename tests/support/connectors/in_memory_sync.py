@@ -192,4 +192,4 @@ def connect(
     chosen = {
         str(kind): tuple(SelectedItem(id=id_, name=id_) for id_ in ids) for kind, ids in (selection or {}).items()
     }
-    return Connection("connector-1", http, access, config or {}, selection=chosen or None)
+    return Connection("connector-1", http, config or {}, selection=chosen or None)

@@ -63,9 +63,7 @@ class ProviderHarness:
             selection=self.selection,
         )
         connected.http._token_source = self.access
-        return replace(
-            connected, token_source=self.access, secrets=self.secrets, triggered_by_event=self.triggered_by_event
-        )
+        return replace(connected, secrets=self.secrets, triggered_by_event=self.triggered_by_event)
 
     async def run(self, *, complete: bool = False) -> list[SyncMessage]:
         """One run from the saved cursor, or a complete one."""

@@ -477,7 +477,7 @@ async def test_a_delivery_with_another_signature_is_forged(
 async def _received(bench: ProviderHarness, delivery: tuple[dict[str, str], bytes], hints: set[ChangeHint]) -> None:
     headers, body = delivery
     at = bench.double.now
-    given = WebhookDelivery("POST", headers, {}, body, at, WebhookSubscription("con_1", "s3cret"))
+    given = WebhookDelivery(headers, {}, body, at, WebhookSubscription("con_1", "s3cret"))
     receipt = await bench.provider.verify_delivery(given)
     assert set(receipt.hints) == hints
     assert receipt.delivery_id == headers["x-github-delivery"]

@@ -201,7 +201,7 @@ async def test_events_of_reviews_list_everything(
     bench: ProviderHarness, github: GitHubDouble, repo: RepositoryDouble, event: str, action: str
 ) -> None:
     headers, body = github.delivery(repo, event, "hook", action=action)
-    told = await bench.provider.verify_delivery(WebhookDelivery("POST", headers, {}, body, github.now))
+    told = await bench.provider.verify_delivery(WebhookDelivery(headers, {}, body, github.now))
     assert ChangeHint("selected", str(repo.id), requires_full_sync=True) in told.hints
 
 

@@ -36,7 +36,7 @@ async def subscribe(bench: ProviderHarness, current: WebhookSubscription | None 
 
 
 def delivery(headers: dict[str, str], body: bytes, subscription: WebhookSubscription | None) -> WebhookDelivery:
-    return WebhookDelivery("POST", headers, {}, body, NOW, subscription)
+    return WebhookDelivery(headers, {}, body, NOW, subscription)
 
 
 async def test_an_endpoint_follows_the_selection_and_goes_with_the_connector(

@@ -300,7 +300,7 @@ async def test_authors_that_may_not_be_read_are_left_out(
 
 
 def _delivery(headers: dict[str, str], body: bytes, notion: NotionDouble) -> WebhookDelivery:
-    return WebhookDelivery("POST", headers, {}, body, notion.now)
+    return WebhookDelivery(headers, {}, body, notion.now)
 
 
 @pytest.mark.parametrize(

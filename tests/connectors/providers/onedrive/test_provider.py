@@ -368,7 +368,7 @@ async def test_names_and_account(world: OneDriveHarness) -> None:
 
 
 def _delivery(world: OneDriveHarness, ours: WebhookSubscription | None, body: bytes, **query: str) -> WebhookDelivery:
-    return WebhookDelivery("POST", {"content-type": "application/json"}, query, body, world.clock.now(), ours)
+    return WebhookDelivery({"content-type": "application/json"}, query, body, world.clock.now(), ours)
 
 
 async def test_graph_asking_whether_the_address_is_ours_gets_its_token_as_plain_text(
@@ -413,9 +413,6 @@ async def test_a_subscription_is_prolonged_before_it_ends_and_replaced_when_it_i
 ) -> None:
     at = world.connect()
     ours = await world.provider.subscribe(at, ADDRESS, "the-secret", None)
-    world.drive.drain_operation_ids()
-    assert await world.provider.subscribe(at, ADDRESS, "the-secret", ours) is ours
-    assert world.drive.drain_operation_ids() == []
     world.clock.advance(27 * 86400)
     world.drive.now = world.clock.now()
     prolonged = await world.provider.subscribe(at, ADDRESS, "the-secret", ours)

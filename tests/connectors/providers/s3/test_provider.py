@@ -303,7 +303,7 @@ def test_xml_from_a_customers_server_expands_nothing() -> None:
 
 
 def _delivery(body: bytes) -> WebhookDelivery:
-    return WebhookDelivery("POST", {}, {}, body, datetime(2026, 3, 1, 12, tzinfo=UTC))
+    return WebhookDelivery({}, {}, body, datetime(2026, 3, 1, 12, tzinfo=UTC))
 
 
 @pytest.fixture
