@@ -1,5 +1,7 @@
 /** Client of the HTTP interface. */
 
+import { plural } from "./format.js";
+
 const ROOT = new URL("../", document.baseURI);
 const TITLES = {
   401: "The key is not valid any more",
@@ -9,6 +11,7 @@ const TITLES = {
   429: "Too many requests",
   503: "The service is temporarily unavailable",
 };
+const PASSING = new Set([0, 429, 500, 502, 503, 504]);
 
 /** Error of a request, worded for people. `status` 0: the service could not be reached. */
 export class ApiError extends Error {
@@ -16,6 +19,11 @@ export class ApiError extends Error {
     super(title);
     this.status = status;
     this.details = details;
+  }
+
+  /** Whether the same request may be answered in a moment: the service is stopped, restarts, or is busy. */
+  get isPassing() {
+    return PASSING.has(this.status);
   }
 }
 
@@ -50,41 +58,34 @@ export class Api {
   }
 
   /** A multipart form. */
-  upload(path, form, method = "POST") {
-    return this.#request(method, path, { content: form });
+  async upload(path, form, method = "POST") {
+    return read(await this.#send(method, path, { content: form }));
   }
 
   /** The bytes and the name of a file. */
   async download(path, signal) {
-    const answer = await this.#open(path, {}, signal);
+    const answer = await this.#send("GET", path, { signal });
     const name = decodeURIComponent(answer.headers.get("content-disposition").split("UTF-8''")[1]);
     return { name, content: await answer.blob() };
   }
 
   /** A picture that the service draws. */
   async picture(path, query, signal) {
-    return (await this.#open(path, {}, signal, query)).blob();
+    return (await this.#send("GET", path, { query, signal })).blob();
   }
 
   /** Response of a stream of server-sent events, after the event with this id. */
-  async stream(path, after, signal) {
-    return this.#open(path, after ? { "last-event-id": after } : {}, signal);
+  stream(path, after, signal) {
+    return this.#send("GET", path, { headers: after ? { "last-event-id": after } : {}, signal });
   }
 
-  async #open(path, options, signal, query) {
-    const headers = { ...options, authorization: `Bearer ${this.#key}` };
-    const answer = await fetch(address(path, query), { headers, credentials: "omit", cache: "no-store", signal }).catch(unreachable);
-    if (answer.ok) return answer;
-    throw failed(answer, await answer.json().catch(unread));
-  }
-
-  #json(method, path, { body, query, signal }) {
+  async #json(method, path, { body, query, signal }) {
     const content = body === undefined ? undefined : JSON.stringify(body);
     const headers = body === undefined ? {} : { "content-type": "application/json" };
-    return this.#request(method, path, { content, headers, query, signal });
+    return read(await this.#send(method, path, { content, headers, query, signal }));
   }
 
-  async #request(method, path, { content, headers = {}, query, signal }) {
+  async #send(method, path, { content, headers = {}, query, signal }) {
     const answer = await fetch(address(path, query), {
       method,
       body: content,
@@ -93,12 +94,19 @@ export class Api {
       cache: "no-store",
       signal,
     }).catch(unreachable);
-    const said = await answer.json().catch(unread);
-    if (answer.ok) return said;
-    const error = failed(answer, said);
+    if (answer.ok) return answer;
+    const error = failed(answer, await answer.json().catch(unread));
     if (error.status === 401) this.#refused(error);
     throw error;
   }
+}
+
+/** Parse an answer. What is no JSON comes from elsewhere, or was cut off. */
+function read(answer) {
+  return answer.json().catch((reason) => {
+    unread(reason);
+    throw new ApiError(502, "The answer can't be read", "It was cut off, or something between this browser and the service answered instead.");
+  });
 }
 
 /** Null for a body that is not JSON; rethrows the abort of a page that was left. */
@@ -125,12 +133,12 @@ function address(relative, query) {
 /** Say that there is no answer: to a request, or to the loading of a page's script. */
 export function unreachable(reason) {
   if (reason.name === "AbortError") throw reason;
-  throw new ApiError(0, "The service can't be reached", "Is it running? Nothing was changed by this request.");
+  throw new ApiError(0, "The service can't be reached", "Is it running? What was just sent may not have arrived.");
 }
 
 function failed(answer, said) {
   const wait = answer.headers.get("retry-after");
-  const later = wait ? ` Try again in ${wait} seconds.` : "";
+  const later = Number(wait) > 0 ? ` Try again in ${plural(Number(wait), "second")}.` : "";
   if (Array.isArray(said?.error)) {
     return new ApiError(answer.status, "The request was rejected", said.error.map((one) => one.message).join("; "));
   }

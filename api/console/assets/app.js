@@ -2,9 +2,9 @@
 
 import { here, to } from "./addresses.js";
 import { Api, unreachable } from "./api.js";
-import { refill } from "./dom.js";
+import { el, refill, showOnce } from "./dom.js";
 import { showAuthorizationResult } from "./parts/authorization-result.js";
-import { failure, problem } from "./parts/placeholders.js";
+import { failure, loading, problem } from "./parts/placeholders.js";
 import { signIn } from "./pages/sign-in.js";
 import { rightsOf } from "./permissions.js";
 import { pageAt } from "./routes.js";
@@ -16,6 +16,8 @@ export class App {
   #body;
   #shell = null;
   #leaving = null;
+  /** Place of a page that was reloaded, until it is known whether its key is still valid. */
+  #waiting = el("div", {}, loading("the console"));
   api = null;
   who = null;
   rights = null;
@@ -30,14 +32,20 @@ export class App {
   async start() {
     addEventListener("hashchange", () => this.show());
     listenForShortcuts(this);
+    await this.#resume();
+  }
+
+  async #resume() {
     const key = session.read();
     if (key === null) return this.#askForKey();
     pageAt(here().parts).load().catch(() => {}); // beside the request; shown, or reported, by show()
+    if (!this.#waiting.isConnected) refill(this.#body, el("main.sign-in", {}, el("h1", {}, "recollect"), this.#waiting));
     try {
       this.#enter(key, await new Api(key).get("admin/whoami"));
     } catch (error) {
+      if (error.isPassing) return showOnce(this.#waiting, failure(error, () => this.#resume()));
       if (error.status === 401) session.end();
-      this.#askForKey(`${error.message}. ${error.details}`);
+      this.#askForKey(problem(error));
     }
   }
 
@@ -63,6 +71,7 @@ export class App {
     const head = (title, ...actions) => Object.assign(named, { title, actions });
     const view = { app: this, api: this.api, rights: this.rights, query, signal, head, ...page.params };
     this.#shell.begin(page.title);
+    if (page.params.namespace === undefined || !this.#shell.hasNamespaces) this.attempt(() => this.#shell.loadNamespaces(signal));
     const fill = (content) => { if (!signal.aborted) this.#shell.fill(named, content); };
     try {
       const build = await page.load().catch(unreachable);
@@ -89,20 +98,21 @@ export class App {
     this.#shell?.say(text, undo);
   }
 
-  /** Run `act`; show the message it returns, or its error. */
+  /** Run `act`; show the message it returns, or its error; nothing if the page was left meanwhile. */
   async attempt(act) {
     try {
       const said = await act();
       if (said) this.say(said);
     } catch (error) {
-      this.say(problem(error));
+      if (error.name !== "AbortError") this.say(problem(error));
     }
   }
 
   /** Continue with another secret of the same key. */
   switchKey(key) {
     session.begin(key);
-    this.api = new Api(key, (error) => this.signOut(`${error.message}. ${error.details}`));
+    const api = new Api(key, (error) => { if (this.api === api) this.signOut(problem(error)); });
+    this.api = api;
   }
 
   #askForKey(reason = "") {
@@ -117,7 +127,7 @@ export class App {
     this.rights = rightsOf(who);
     this.#shell = new Shell(this);
     refill(this.#body, this.#shell.node);
-    await Promise.all([this.#shell.loadNamespaces(), this.show()]);
+    await this.show();
     showAuthorizationResult(this);
   }
 }

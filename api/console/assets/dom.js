@@ -35,6 +35,11 @@ export function rebuild(node, ...children) {
   if (document.activeElement === document.body) document.querySelector("main h1")?.focus({ preventScroll: true });
 }
 
+/** Show a node in a place, unless its like is there, which would be announced again. */
+export function showOnce(place, made) {
+  if (!place.firstChild?.isEqualNode(made)) rebuild(place, made);
+}
+
 const FOCUSABLE = "a, button, input, select, textarea, summary, [tabindex]";
 const nameOf = (node) => [node.localName, node.getAttribute("href"), node.ariaLabel ?? node.labels?.[0]?.textContent ?? node.textContent].join(" ");
 

@@ -1,7 +1,7 @@
 /** Frame of every page: navigation, current key, heading with its actions, status messages. */
 
 import { here, to } from "./addresses.js";
-import { el, freshId, rebuild, refill } from "./dom.js";
+import { el, freshId, rebuild, refill, showOnce } from "./dom.js";
 import { icon } from "./icons.js";
 import { groupsFor } from "./navigation.js";
 import { loading } from "./parts/placeholders.js";
@@ -49,18 +49,23 @@ export class Shell {
     );
   }
 
-  /** Load the names for the switch of namespaces; one of them is current from then on. */
-  async loadNamespaces() {
-    const { namespaces } = await this.#app.api.get("ns", { limit: NAMESPACES });
+  /** Load the names for the switch of namespaces; from then on one of them is current, if the page is about none. */
+  async loadNamespaces(signal) {
+    const { namespaces, pagination } = await this.#app.api.get("ns", { limit: NAMESPACES }, signal);
     this.#namespaces = namespaces.map((row) => row.namespace);
-    this.#app.namespace ??= this.#namespaces[0] ?? null;
-    if (this.#page) this.markCurrentPage(this.#page);
+    const current = this.#app.namespace;
+    const isGone = !this.#page.params.namespace && pagination.totalItems <= NAMESPACES && !this.#namespaces.includes(current);
+    if (current === null || isGone) this.#app.namespace = this.#namespaces[0] ?? null;
+    this.markCurrentPage(this.#page);
+  }
+
+  get hasNamespaces() {
+    return this.#namespaces.length > 0;
   }
 
   /** Mark the page's entry in the navigation. */
   markCurrentPage(page) {
     this.#page = page;
-    this.#unfold(false);
     rebuild(this.#nav, groupsFor(this.#app).map((group) => this.#group(group, page)));
     this.#nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   }
@@ -91,6 +96,7 @@ export class Shell {
   begin(title) {
     const { parts } = here();
     const path = parts.join("/");
+    this.#unfold(false);
     this.#main.setAttribute("aria-busy", "true");
     if (this.#path === path) return;
     this.#path = path;
@@ -111,7 +117,7 @@ export class Shell {
     document.title = `${title} · recollect`;
     refill(this.#heading, el("bdi", {}, title));
     rebuild(this.#actions, actions);
-    rebuild(this.#content, content);
+    (content instanceof Node ? showOnce : rebuild)(this.#content, content);
     if (document.activeElement === document.body) this.#heading.focus({ preventScroll: true });
   }
 

@@ -109,3 +109,53 @@ async def test_a_page_continues_by_itself_when_the_service_is_back(visitor: Cons
     finally:
         await visitor.browser.set_offline(offline=False)
     await visitor.wait_for_text("Long-term")
+
+
+_BUSY = """
+const usual = globalThis.fetch;
+const [part, status, body] = arguments;
+globalThis.fetch = async (address, ...rest) => {
+  if (!String(address).includes(part)) return usual(address, ...rest);
+  globalThis.fetch = usual;
+  return new Response(body, { status });
+};
+"""
+
+
+@pytest.mark.parametrize("status", [429, 500, 502])
+async def test_a_list_is_looked_at_again_after_an_answer_that_passes(visitor: ConsoleUser, status: int) -> None:
+    namespace = f"busy-{status}"
+    await visitor.ok("POST", f"/ns/{namespace}/document", {"content": "The kettle is blue."})
+    await visitor.open_signed_in(f"#/ns/{namespace}/documents")
+    await visitor.browser.execute(_BUSY, "/list/documents", status, "busy")
+    await visitor.browser.wait_until("return String(fetch).includes('native code')")
+    await visitor.ok("POST", f"/ns/{namespace}/document", {"content": "The pot is red."})
+    await visitor.wait_for_text("2 documents")
+
+
+async def test_a_page_that_was_answered_by_something_else_is_asked_for_again(visitor: ConsoleUser) -> None:
+    await visitor.ok("POST", "/ns/portal/document", {"content": "The kettle is blue."})
+    await visitor.open_signed_in("#/ns/portal/search")
+    await visitor.browser.execute(_BUSY, "/list/documents", 200, "<html>Sign in to the network</html>")
+    await visitor.navigate("#/ns/portal/documents")
+    await visitor.wait_for_text("The answer can't be read")
+    assert await visitor.accessibility_violations() == []
+    await visitor.wait_for_text("1 document")
+
+
+async def test_a_page_that_is_reloaded_while_the_service_is_busy_keeps_its_key(visitor: ConsoleUser) -> None:
+    key = await visitor.ok("POST", "/admin/keys", {"name": "hasty", "role": "read", "rateLimit": 240})
+    caller = visitor.service.client.as_key(key["key"])
+    while (await caller("GET", "/admin/whoami")).is_success:
+        pass
+    await visitor.open_signed_in("#/namespaces", key["key"])
+    await visitor.wait_for_text("Namespaces")
+
+
+async def test_a_namespace_that_was_deleted_leaves_the_navigation(visitor: ConsoleUser) -> None:
+    await visitor.ok("POST", "/ns/short-lived/document", {"content": "The kettle is blue."})
+    await visitor.open_signed_in("#/ns/short-lived/settings")
+    await visitor.press("Delete this namespace")
+    await visitor.press("Delete everything", "dialog")
+    await visitor.wait_for_text("short-lived was deleted")
+    await visitor.browser.wait_until("return !document.querySelector('nav').innerText.includes('short-lived')")

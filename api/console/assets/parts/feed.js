@@ -15,7 +15,8 @@ export async function* follow(api, namespace, signal, opened = () => {}) {
         if (event.data) yield { name: event.event, data: JSON.parse(event.data) };
       }
     } catch (error) {
-      if (error.name === "AbortError" || ![undefined, 0, 429, 503].includes(error.status)) return;
+      // Without a status the connection broke in the middle.
+      if (error.name === "AbortError" || (error.status !== undefined && !error.isPassing)) return;
     }
     await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
   }

@@ -19,14 +19,15 @@ export function noContent({ namespace, rights }, title = "Nothing is stored here
   return empty(title, text, rights.writes(namespace) ? add : null);
 }
 
-/** A service that is stopped or restarts is tried again while the error is on the page. */
-const AWAITED = new Set([0, 503]);
+/** Pause between tries while an error that may pass is on the page. */
 const AGAIN_MS = 3000;
 
 /** Error with an optional retry button. */
 export function failure(error, retry) {
   const again = retry && ![403, 404].includes(error.status) ? el("button", { type: "button", on: { click: retry } }, "Try again") : null;
-  if (again && AWAITED.has(error.status)) setTimeout(() => again.isConnected && retry(), AGAIN_MS);
+  if (again && error.isPassing) {
+    const trying = setInterval(() => (again.isConnected ? retry() : clearInterval(trying)), AGAIN_MS);
+  }
   return el(
     "div.state.failure",
     { role: "alert" },

@@ -2,7 +2,7 @@
 
 import { rebuild } from "../dom.js";
 
-/** Call `look` at an interval until it returns false, fails, or the page is left or hidden. */
+/** Call `look` at an interval, while the page is seen, until it returns false, fails for good, or the page is left. */
 export async function poll(signal, milliseconds, look) {
   while (!signal.aborted) {
     await pause(signal, milliseconds);
@@ -11,8 +11,9 @@ export async function poll(signal, milliseconds, look) {
       if ((await look()) === false) return;
     } catch (error) {
       // What was looked at may be gone, by this visitor's own hand: whoever asks for it next is told.
-      if (error.name === "AbortError" || error.status === 404) return;
-      if (error.status !== 0 && error.status !== 503) throw error;
+      // A key that is refused ends the session.
+      if (error.name === "AbortError" || [401, 404].includes(error.status)) return;
+      if (!error.isPassing) throw error;
     }
   }
 }
