@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.index.ranking.calibration import DescribedTopics, calibration_for
 from pipeline.ports import Embedder
 from pipeline.profile.topic_vectors import TopicVectors, topic_vectors
 from pipeline.rows import MemoryColumns, NamespaceRow, OrganizationRow, Terms, Vector
@@ -33,6 +34,10 @@ MAX_SCORE_GAP = 0.02
 """Maximum distance to the best bucket's score for a fact to be in another one too."""
 SHARED_TERM_BONUS = 0.05
 """Score bonus for each term that a fact shares with a bucket's name and description."""
+TOPIC_WEIGHT = 1.6
+"""Weight of the probability that a fact tells a topic of life that a description names, where topics were learned."""
+USUAL_PROBABILITY = 0.075
+"""The probability that counts neither for nor against a bucket."""
 _PHRASES = re.compile(r"[,;:.()]|\band\b|\bor\b")
 _FRAME_WORDS = word_set(
     "user users the a an of about on for to with from by at in into is are was be been has have had do does did "
@@ -65,6 +70,8 @@ class BucketClassifier:
     fact_mean: NDArray[np.float32]
     vocabulary: NDArray[np.uint32]
     term_in_bucket: NDArray[np.float32]
+    life_topics: DescribedTopics | None = None
+    """What the descriptions name of somebody's life; None for an embedder for which it was not learned."""
 
     def classify(self, vectors: NDArray[np.float32], shared_term_counts: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Return the membership of facts in buckets, shape (facts, buckets).
@@ -77,6 +84,8 @@ class BucketClassifier:
         background = (facts @ self.background_vectors.T).max(axis=1, initial=0.0)
         similarity = facts @ self.bucket_vectors.T - BACKGROUND_WEIGHT * background[:, None]
         score = similarity + SHARED_TERM_BONUS * shared_term_counts
+        if self.life_topics is not None:
+            score += TOPIC_WEIGHT * (self.life_topics.told_by(vectors) - USUAL_PROBABILITY)
         best = score.max(axis=1, keepdims=True)
         membership: NDArray[np.bool_] = (score >= MIN_MARGIN) & (score >= best - MAX_SCORE_GAP)
         return membership
@@ -124,7 +133,8 @@ async def build_classifier(
         return NO_BUCKETS
     topics = topics or await topic_vectors(embedder)
     texts = [describe_bucket(name, description) for name, description in definitions.items()]
-    own = center_vectors(np.stack(await asyncio.gather(*map(embedder.embed_query, texts))), topics.description_mean)
+    vectors = np.stack(await asyncio.gather(*map(embedder.embed_query, texts)))
+    own = center_vectors(vectors, topics.description_mean)
     weights = np.exp(own @ topics.descriptions.T / TOPIC_TEMPERATURE)
     weights /= weights.sum(axis=1, keepdims=True)
     zero = np.zeros_like(topics.example_mean)
@@ -138,6 +148,7 @@ async def build_classifier(
         fact_mean=topics.example_mean,
         vocabulary=vocabulary,
         term_in_bucket=np.stack([np.isin(vocabulary, text_terms) for text_terms in terms], axis=1).astype(np.float32),
+        life_topics=calibration_for(embedder.name).described_topics(vectors),
     )
 
 

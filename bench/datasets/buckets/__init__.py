@@ -1,1 +1,5 @@
-"""A hundred facts of five buckets and thirty of none, in two halves, with five wordings of the buckets."""
+"""Facts of five buckets and of none, in two halves, with the buckets in several wordings: memories, and messages.
+
+`facts.json` has memories in English, `spoken.json` what ten people write in seven languages. In the second, one wording
+(`plain`) is locked as well.
+"""

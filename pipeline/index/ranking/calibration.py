@@ -16,6 +16,22 @@ from pipeline.rows import Vector
 
 
 @dataclass(frozen=True, slots=True)
+class DescribedTopics:
+    """Topics of somebody's life, divided among descriptions: `shares` (descriptions, topics)."""
+
+    common_part: CommonPart
+    life_topics: LifeTopics
+    shares: NDArray[np.float32]
+
+    def told_by(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The probability that a statement tells what a description names: (statements, descriptions)."""
+        probabilities: NDArray[np.float32] = (
+            self.life_topics.told_by(self.common_part.directions_of(vectors)) @ self.shares.T
+        )
+        return probabilities
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
     """Weights of the first stage, and the mapping from raw scores to similarity.
 
@@ -73,6 +89,13 @@ class Calibration:
         if self.common_part is None or self.life_topics is None:
             return None
         return self.life_topics.named_by(self.common_part.query_direction(vector))
+
+    def described_topics(self, vectors: NDArray[np.float32]) -> DescribedTopics | None:
+        """The topics of somebody's life that descriptions name; None where none are learned."""
+        if self.common_part is None or self.life_topics is None:
+            return None
+        directions = np.stack([*map(self.common_part.query_direction, vectors)])
+        return DescribedTopics(self.common_part, self.life_topics, self.life_topics.divide(directions))
 
     def query_floor(self, vector: Vector, row_count: int) -> float:
         """Return the cosine up to which vectors are not evidence, which depends on the kind of question as well."""

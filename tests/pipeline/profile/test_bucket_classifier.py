@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bench.datasets import buckets
+from bench.memory.buckets import sorted_facts
 from pipeline.columns import memory_columns
 from pipeline.models import open_embedder
 from pipeline.packed_vectors import unpack
@@ -55,6 +56,20 @@ async def test_a_description_that_speaks_of_the_user_draws_no_other_facts(wordin
     right = sum(membership[at][classifier.names.index(bucket)] for at, bucket in enumerate(expected))
     assert right >= 7
     assert np.count_nonzero(membership) <= 14
+
+
+async def test_messages_in_seven_languages_are_in_the_buckets_that_describe_them_in_any_wording() -> None:
+    async for found in sorted_facts(open_embedder("e5-encoder"), "spoken"):
+        assert found.right >= 43, found
+        assert found.right >= 0.9 * found.among_own, found
+
+
+async def test_a_topic_that_two_descriptions_touch_belongs_to_the_one_that_names_it() -> None:
+    embedder = open_embedder("e5-encoder")
+    classifier = await build_classifier(embedder, {"home": "home, household", "people": "relationships, family"})
+    fact = "User: mon frère est pompier à Nantes"
+    membership = classifier.classify_facts(await embedder.embed_documents([fact]), [hash_terms(fact)])
+    assert membership.tolist() == [[False, True]]
 
 
 async def test_a_fact_without_a_vector_is_in_no_bucket_beside_others() -> None:

@@ -63,8 +63,24 @@ class LifeTopics:
 
     def named_by(self, direction: Vector) -> AskedTopic | None:
         """The topic that a question names; None where it asks for one thing, or for nothing of somebody's life."""
-        log_odds = self.questions[:, :-1] @ direction + self.questions[:, -1]
+        log_odds = self._log_odds_named(direction)
         best = int(log_odds.argmax())
         if log_odds[best] < _MIN_NAMED_LOG_ODDS:
             return None
         return AskedTopic(TOPICS[best], self.statements[best, :-1], float(self.statements[best, -1]) + _TELLING_BONUS)
+
+    def divide(self, directions: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Divide the topics among descriptions that name them, as directions of questions: (descriptions, topics)."""
+        named = 1.0 / (1.0 + np.exp(-np.stack([*map(self._log_odds_named, directions)])))
+        shares: NDArray[np.float32] = named * named / named.sum(axis=0)
+        return shares
+
+    def told_by(self, directions: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The probability that a statement tells a topic rather than another or none: (statements, topics)."""
+        odds = np.exp(directions @ self.statements[:, :-1].T + self.statements[:, -1])
+        probabilities: NDArray[np.float32] = odds / (1.0 + odds.sum(axis=1, keepdims=True))
+        return probabilities
+
+    def _log_odds_named(self, direction: Vector) -> NDArray[np.float32]:
+        log_odds: NDArray[np.float32] = self.questions[:, :-1] @ direction + self.questions[:, -1]
+        return log_odds
