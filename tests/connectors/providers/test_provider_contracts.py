@@ -62,6 +62,7 @@ class DriveSourceDriver(AuthorizedSourceDriver):
 
     def __init__(self) -> None:
         self.double = self.drive = GoogleDriveDouble()
+        self.drive.now = datetime.now(UTC)  # the service's own clock, by which it renews subscriptions
         self.accounts = self.drive.accounts
         client = GoogleOAuthClient(CLIENT_ID, CLIENT_SECRET, self.drive.address)
         self.provider = GoogleDrive(client, clock=FixedClock(self.drive.now))
@@ -95,6 +96,7 @@ class OneDriveSourceDriver(AuthorizedSourceDriver):
 
     def __init__(self) -> None:
         self.double = self.drive = OneDriveDouble()
+        self.drive.now = datetime.now(UTC)
         self.accounts = self.drive.accounts
         # One transport stands for Graph and for where contents are.
         self.drive.contents_at = self.drive.address
@@ -138,6 +140,7 @@ class GmailSourceDriver(AuthorizedSourceDriver):
 
     def __init__(self) -> None:
         self.double = self.mail = GmailDouble()
+        self.mail.now = datetime.now(UTC)
         self.accounts = self.mail.accounts
         client = GoogleOAuthClient(CLIENT_ID, CLIENT_SECRET, self.mail.address)
         clock = FixedClock(self.mail.now)
