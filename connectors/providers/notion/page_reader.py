@@ -1,7 +1,7 @@
 """Reading of one Notion page: its text, properties with all values, names, comments and files."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -45,32 +45,24 @@ class ReadPage:
     left_out: str | None
 
 
+@dataclass(slots=True)
 class PageReader:
     """Reader of pages in one run; names of users are fetched once each."""
 
-    def __init__(
-        self, client: NotionClient, http: HttpClient, state: SyncState, tree: PageTree, fetcher: ItemFetcher
-    ) -> None:
-        self._client = client
-        self._http = http
-        self._state = state
-        self._tree = tree
-        self._fetcher = fetcher
-        self._users: dict[str, str] = {}
-        self._changed_state: list[ProviderState] = []
-        self._comments_readable = True
-
-    def drain_changed_state(self) -> list[ProviderState]:
-        """Return and clear the state changed since the last call."""
-        notes, self._changed_state = self._changed_state, []
-        return notes
+    client: NotionClient
+    http: HttpClient
+    state: SyncState
+    tree: PageTree
+    fetcher: ItemFetcher
+    _users: dict[str, str] = field(default_factory=dict)
+    _comments_readable: bool = True
 
     async def read(self, page: Mapping[str, Any], version: str) -> ReadPage | RemovedItem:
         """Read a page; RemovedItem if Notion says that it is gone, ItemError if it can't be read."""
         id_ = page["id"]
-        enhanced = await self._client.page_markdown(id_)
+        enhanced = await self.client.page_markdown(id_)
         if enhanced is None:
-            found = await self._client.get_unless_missing(f"pages/{id_}")
+            found = await self.client.get_unless_missing(f"pages/{id_}")
             if found is None or found.get("in_trash"):
                 return RemovedItem(id_)
             raise ItemError(
@@ -86,7 +78,7 @@ class PageReader:
         comments = await self._comments(id_)
         authors = {author for entry in (page, *comments) if (author := content.author_id(entry))}
         names = Names(
-            await self._tree.titles([*text.unnamed_pages, *content.related_pages(properties)]),
+            await self.tree.titles([*text.unnamed_pages, *content.related_pages(properties)]),
             await self._names_of_users({*authors, *text.unnamed_users, *content.unnamed_people(properties)}),
         )
         title = content.object_title({**page, "properties": properties}) or "Untitled"
@@ -109,7 +101,7 @@ class PageReader:
 
     async def _is_known_whole(self, page: str) -> bool:
         """Return whether an earlier run read all of a page."""
-        versions = [version async for id_, version in self._state.item_versions(page) if id_ == page]
+        versions = [version async for id_, version in self.state.item_versions(page) if id_ == page]
         return any(not version.endswith(_BEGINNING) for version in versions)
 
     async def sync_files(
@@ -123,10 +115,10 @@ class PageReader:
         for file in files:
             count = sum(other.name == file.name for other in named.values())
             named[prefix + file.name + (f" ({count + 1})" if count else "")] = file
-        for gone in [id_ async for id_, _ in self._state.item_versions(prefix) if id_ not in named]:
+        for gone in [id_ async for id_, _ in self.state.item_versions(prefix) if id_ not in named]:
             yield RemovedItem(gone)
         versions = [(id_, urlsplit(file.url).path) for id_, file in named.items()]
-        changed_ids = await self._state.select_changed(versions)
+        changed_ids = await self.state.select_changed(versions)
         for id_, version in versions:
             if id_ in changed_ids:
                 yield await self._fetch_or_fail(page, id_, version, named[id_])
@@ -136,15 +128,15 @@ class PageReader:
         self, page: Mapping[str, Any], id_: str, version: str, file: content.Attachment
     ) -> SourceItem | FailedItem:
         async def fetch() -> SourceItem:
-            answer = await self._http.get(file.url, max_bytes=MAX_FILE_BYTES, without_token=True)
+            answer = await self.http.get(file.url, max_bytes=MAX_FILE_BYTES, without_token=True)
             kept = ItemFile(item_response(answer, "Notion's file store").content, file.name)
             metadata = await self._metadata(page, None, file.name)
             return SourceItem(id_, version, file.name, file=kept, url=page.get("url"), metadata=metadata)
 
-        return await self._fetcher.fetch(id_, file.name, fetch)
+        return await self.fetcher.fetch(id_, file.name, fetch)
 
     async def _metadata(self, page: Mapping[str, Any], author: str | None, file: str | None = None) -> Metadata:
-        path = await self._tree.path(page["id"])
+        path = await self.tree.path(page["id"])
         values = {
             "type": "page" if file is None else "file",
             "path": path if file is None else f"{path} / {file}",
@@ -158,7 +150,7 @@ class PageReader:
         """Return the properties with the values beyond those that the page lists."""
         properties = {name: value for name, value in page["properties"].items() if isinstance(value, Mapping)}
         for name, property_id in list(content.truncated_properties(properties)):
-            items = await self._client.list_all(f"pages/{page['id']}/properties/{property_id}?page_size=100")
+            items = await self.client.list_all(f"pages/{page['id']}/properties/{property_id}?page_size=100")
             properties[name] = content.merged_property(properties[name], items)
         return properties
 
@@ -166,25 +158,25 @@ class PageReader:
         """Fetch the open comments on a page, if the connection may read comments."""
         if not self._comments_readable:
             return []
-        answer = await self._client.get_response(f"comments?block_id={page}&page_size=100")
+        answer = await self.client.get_response(f"comments?block_id={page}&page_size=100")
         if answer.status_code in {400, 403, 404}:
             self._comments_readable = answer.status_code != 403
             return []
         results, found = json_page(item_response(answer, "Notion"), "results")
         if not found.get("has_more"):
             return results
-        return await self._client.list_all(f"comments?block_id={page}&page_size=100")
+        return await self.client.list_all(f"comments?block_id={page}&page_size=100")
 
     async def _names_of_users(self, ids: Iterable[str]) -> Mapping[str, str]:
         """Return users' names; unknown ones are fetched, if the connection may read users."""
         unknown = {*ids} - self._users.keys()
-        notes = await self._state.provider_state([f"user/{id_}" for id_ in unknown])
+        notes = await self.state.provider_state([f"user/{id_}" for id_ in unknown])
         self._users |= {key.removeprefix("user/"): name for key, name in notes.items()}
         for id_ in sorted(unknown - self._users.keys()):
-            user = await self._fetcher.fetch(id_, None, partial(self._client.get_if_accessible, f"users/{id_}"))
+            user = await self.fetcher.fetch(id_, None, partial(self.client.get_if_accessible, f"users/{id_}"))
             self._users[id_] = "" if user is None or isinstance(user, FailedItem) else user.get("name") or ""
             if not isinstance(user, FailedItem):
-                self._changed_state.append(ProviderState(f"user/{id_}", self._users[id_]))
+                self.tree.changed_state.append(ProviderState(f"user/{id_}", self._users[id_]))
         return self._users
 
 

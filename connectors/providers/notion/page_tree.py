@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from connectors.providers.notion.client import NotionClient
@@ -36,14 +36,15 @@ def parent_path(found: Mapping[str, Any]) -> str:
     return f"{kind}/{parent[type_]}" if kind and parent.get(type_) else ""
 
 
+@dataclass(slots=True)
 class PageTree:
     """Nodes seen in this run; others are loaded from stored state or fetched."""
 
-    def __init__(self, client: NotionClient, state: SyncState) -> None:
-        self._client = client
-        self._state = state
-        self._nodes: dict[str, PageNode] = {}
-        self._changed_state: list[ProviderState] = []
+    client: NotionClient
+    state: SyncState
+    changed_state: list[ProviderState]
+    """Takes what is to be stored."""
+    _nodes: dict[str, PageNode] = field(default_factory=dict)
 
     async def add(self, objects: Iterable[Mapping[str, Any]]) -> set[str]:
         """Add pages and data sources; return the ids of those that moved."""
@@ -52,11 +53,6 @@ class PageTree:
         for id_, node in found.items():
             self._set_node(id_, node, before.get(id_))
         return {id_ for id_, node in before.items() if node.parent != found[id_].parent}
-
-    def drain_changed_state(self) -> list[ProviderState]:
-        """Return and clear the state changed since the last call."""
-        notes, self._changed_state = self._changed_state, []
-        return notes
 
     async def ancestors(self, id_: str) -> list[str]:
         """Return the ids from a node up to the workspace, itself first."""
@@ -91,7 +87,7 @@ class PageTree:
     async def descendants(self, id_: str) -> list[str]:
         """Return the ids of all known descendants of a node, itself first."""
         inside: dict[str, list[str]] = {}
-        async for key, value in self._state.scan_provider_state(_STATE_PREFIX):
+        async for key, value in self.state.scan_provider_state(_STATE_PREFIX):
             _, _, above = json.loads(value)[0].partition("/")
             inside.setdefault(above, []).append(key.removeprefix(_STATE_PREFIX))
         found = [id_]
@@ -103,7 +99,7 @@ class PageTree:
         if id_ not in self._nodes:
             remembered = (await self._load_nodes([id_])).get(id_)
             if remembered is None:
-                found = await self._client.get_if_accessible(f"{kind}/{id_}")
+                found = await self.client.get_if_accessible(f"{kind}/{id_}")
                 node = PageNode("", "") if found is None else PageNode(parent_path(found), object_title(found))
                 self._set_node(id_, node, None)
             else:
@@ -111,10 +107,10 @@ class PageTree:
         return self._nodes[id_]
 
     async def _load_nodes(self, ids: Iterable[str]) -> dict[str, PageNode]:
-        notes = await self._state.provider_state([_STATE_PREFIX + id_ for id_ in ids])
+        notes = await self.state.provider_state([_STATE_PREFIX + id_ for id_ in ids])
         return {key.removeprefix(_STATE_PREFIX): PageNode(*json.loads(value)) for key, value in notes.items()}
 
     def _set_node(self, id_: str, node: PageNode, before: PageNode | None) -> None:
         self._nodes[id_] = node
         if node != before:
-            self._changed_state.append(ProviderState(_STATE_PREFIX + id_, json.dumps([node.parent, node.title])))
+            self.changed_state.append(ProviderState(_STATE_PREFIX + id_, json.dumps([node.parent, node.title])))

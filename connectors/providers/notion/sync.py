@@ -38,7 +38,8 @@ class NotionSync:
         self._client = client
         self._state = state
         self._selected_ids = frozenset(selected_ids)
-        self._tree = PageTree(client, state)
+        self._changed_state: list[ProviderState] = []
+        self._tree = PageTree(client, state, self._changed_state)
         self._fetcher = ItemFetcher("Notion", lambda: client.query_page("search", {"page_size": 1}))
         self._reader = PageReader(client, http, state, self._tree, self._fetcher)
         self._collected_pages: set[str] = set()
@@ -57,7 +58,7 @@ class NotionSync:
         with open_disk_buffer() as pages:
             async for step in self._collect_pages(pages):
                 yield step
-            for note in self._changed_state():
+            for note in self._drain_changed_state():
                 yield note
             for batch in pages.pages(PAGE_SIZE):
                 async for step in self._sync_batch(batch):
@@ -223,7 +224,7 @@ class NotionSync:
         async for page, read in map_concurrently(chosen, self._read_page, _CONCURRENCY):
             async for message in self._page_messages(page, read, had_files=FILES_PREFIX + page["id"] in had_files):
                 yield message
-        for note in self._changed_state():
+        for note in self._drain_changed_state():
             yield note
 
     async def _located(self, page: dict[str, Any]) -> tuple[dict[str, Any], str] | None:
@@ -267,8 +268,10 @@ class NotionSync:
         async for step in self._reader.sync_files(page, read.files, had_files=had_files):
             yield step
 
-    def _changed_state(self) -> list[ProviderState]:
-        return [*self._tree.drain_changed_state(), *self._reader.drain_changed_state()]
+    def _drain_changed_state(self) -> list[ProviderState]:
+        changed = [*self._changed_state]
+        self._changed_state.clear()
+        return changed
 
     async def _confirm_unchanged_files(self) -> None:
         kept: list[tuple[str, str]] = []
