@@ -4,7 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from connectors.client.concurrent_map import map_concurrently
 from connectors.errors import ItemError
@@ -43,14 +43,13 @@ class FolderSelection:
         everything = connection.config.get("syncScope") == "full"
         return cls(everything, connection.selected_ids("folders"), connection.selected_ids("files"))
 
-    def empty_tree(self) -> FolderTree:
-        return FolderTree(None if self.everything else frozenset(self.folders))
-
 
 @dataclass(slots=True)
 class FolderTreeSync(ABC, Generic[FileT]):
     """Base of drive syncs: folders and shortcuts are held in memory, of files only their folder on disk."""
 
+    provider: ClassVar[str]
+    """Name of the provider in messages."""
     selection: FolderSelection
     state: SyncState
     tree: FolderTree = field(init=False)
@@ -61,13 +60,8 @@ class FolderTreeSync(ABC, Generic[FileT]):
     fetcher: ItemFetcher = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tree = self.selection.empty_tree()
+        self.tree = FolderTree(None if self.selection.everything else frozenset(self.selection.folders))
         self.fetcher = ItemFetcher(self.provider, self.probe)
-
-    @property
-    @abstractmethod
-    def provider(self) -> str:
-        """Name of the provider in messages."""
 
     @abstractmethod
     async def probe(self) -> object:

@@ -30,6 +30,7 @@ _FOLDERS_QUERY = f"(mimeType = '{FOLDER}' or mimeType = '{SHORTCUT}') and trashe
 
 @dataclass(slots=True, kw_only=True)
 class DriveSync(FolderTreeSync[DriveFile]):
+    provider = "Google Drive"
     client: DriveClient
     page_tokens: dict[str, str] = field(default_factory=dict)
     latest_drive_ids: dict[str, str] = field(default_factory=dict)
@@ -39,10 +40,6 @@ class DriveSync(FolderTreeSync[DriveFile]):
 
     def refusal_of(self, file: DriveFile) -> ItemError | None:
         return refusal_of(file)
-
-    @property
-    def provider(self) -> str:
-        return "Google Drive"
 
     async def probe(self) -> object:
         return await self.client.file("root")

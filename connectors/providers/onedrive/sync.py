@@ -31,6 +31,7 @@ advises, because items moved out of them may follow later."""
 class OneDriveSync(FolderTreeSync[DriveItem]):
     """Run of one connector; its tree holds every folder of the drive, selected or not."""
 
+    provider = "OneDrive"
     client: GraphClient
     waiting_for_folder: dict[str, DriveItem] = field(default_factory=dict)
     """Files whose folder has not yet occurred in the feed."""
@@ -41,10 +42,6 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
 
     def refusal_of(self, file: DriveItem) -> ItemError | None:
         return file.refusal or file_refusal(file.name, file.media_type, file.size)
-
-    @property
-    def provider(self) -> str:
-        return "OneDrive"
 
     async def probe(self) -> object:
         """Fetch the account's user."""
