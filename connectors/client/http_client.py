@@ -281,7 +281,7 @@ async def _read_body(answer: httpx2.Response, max_bytes: int) -> httpx2.Response
         if len(data) > max_bytes:
             if answer.status_code >= 400:
                 break
-            raise errors.ResourceFetchError(f"{answer.url.host} sent more than {max_bytes:,} bytes.")
+            raise errors.ResourceFetchError(f"{answer.url.host} sent more than {max_bytes:,} bytes.", code="too_large")
     # As bytes: servers also send names of files in Latin-1 or UTF-8, which a new response does not encode again.
     headers = [(name, value) for name, value in answer.headers.raw if name.lower() not in _HEADERS_OF_TRANSFER]
     return httpx2.Response(answer.status_code, headers=headers, content=bytes(data), request=answer.request)

@@ -59,7 +59,7 @@ async def fetch_robots_rules(http: HttpClient, start: str) -> RobotsRules:
             f"{address} could not be fetched, so no page of the site may be read: {error}"
         ) from error
     except ResourceFetchError as error:
-        if "bytes" not in str(error):
+        if error.code != "too_large":
             raise
         text = ""
     robots = Protego.parse(text)

@@ -15,7 +15,7 @@ from lxml import etree
 from connectors.client.concurrent_map import map_concurrently
 from connectors.client.http_client import HttpClient
 from connectors.client.request_throttle import SleepFunction
-from connectors.errors import ItemError, ResourceFetchError, UnusableSourceError
+from connectors.errors import ItemError, UnusableSourceError
 from connectors.providers.common.file_metadata import version_hash
 from connectors.providers.common.item_fetcher import MALFORMED_ANSWER_ERRORS, ItemFetcher
 from connectors.providers.web_crawler.browser_rendering import PageRenderer
@@ -232,13 +232,9 @@ class CrawlSync:
             if self.rules.delay:
                 await self.sleep(self.rules.delay)
             headers = {"accept": _ACCEPT_HEADER} | conditional_headers(self.page_states.get(where))
-            try:
-                response = await self.http.get(
-                    self.names.address(where), headers=headers, max_bytes=MAX_FETCH_BYTES, follow_redirects=False
-                )
-            except ResourceFetchError as error:
-                error.code = "too_large" if "bytes" in str(error) else error.code
-                raise
+            response = await self.http.get(
+                self.names.address(where), headers=headers, max_bytes=MAX_FETCH_BYTES, follow_redirects=False
+            )
             if not response.has_redirect_location:
                 return FetchOutcome(url, where, depth, response)
             target = normalize_url(response.headers["location"], where)
