@@ -92,7 +92,7 @@ class S3(Provider):
 
     def classify_error(self, response: httpx2.Response) -> Exception | None:
         """Classify 503, which S3 uses for throttling."""
-        if response.status_code == 503 and _error_code(response) in _THROTTLING_ERRORS:
+        if response.status_code == 503 and _error_field(response) in _THROTTLING_ERRORS:
             return errors.RateLimitedError("The storage asks us to slow down.")
         return None
 
@@ -227,7 +227,7 @@ class BucketClient:
 
     def _missing_or_raise(self, stored: S3Object, answer: httpx2.Response) -> RemovedItem:
         """Return the removal of an object that is gone; raise the failure of the object or of the credentials."""
-        code = _error_code(answer)
+        code = _error_field(answer)
         if code == "NoSuchKey":
             return RemovedItem(self.item_id(stored.key))
         if code in _CREDENTIAL_ERRORS | _WRONG_REGION_ERRORS or code in {"NoSuchBucket", "RequestTimeTooSkewed"}:
@@ -235,13 +235,13 @@ class BucketClient:
         for known, (name, message) in _OBJECT_ERRORS.items():
             if code == known or code.startswith(f"{known}."):
                 raise errors.ItemError(message, code=name, retryable=True)
-        if "server side encryption" in _error_message(answer).lower():
+        if "server side encryption" in _error_field(answer, "Message").lower():
             raise errors.ItemError(_CUSTOMER_KEY_MESSAGE, code="encrypted", retryable=True)
         item_response(answer, "The storage")
         raise errors.ItemError(f"The storage answered {answer.status_code} for this object.", retryable=True)
 
     def _bucket_error(self, answer: httpx2.Response) -> errors.ConnectorError:
-        code = _error_code(answer)
+        code = _error_field(answer)
         if code in _CREDENTIAL_ERRORS:
             return errors.AuthExpiredError(
                 f"The storage does not accept the access key ({code}). Connect again with a valid one."
@@ -316,14 +316,9 @@ def _parse_object(entry: etree._Element, decode: Callable[[str], str]) -> S3Obje
     )
 
 
-def _error_code(answer: httpx2.Response) -> str:
+def _error_field(answer: httpx2.Response, name: str = "Code") -> str:
     root = _parse_xml(answer.content)
-    return "" if root is None else str(root.findtext("{*}Code") or root.findtext("Code") or "")
-
-
-def _error_message(answer: httpx2.Response) -> str:
-    root = _parse_xml(answer.content)
-    return "" if root is None else str(root.findtext("{*}Message") or root.findtext("Message") or "")
+    return "" if root is None else str(root.findtext(f"{{*}}{name}") or "")
 
 
 def _parse_xml(data: bytes) -> etree._Element | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from lxml import html
 
-from connectors.providers.web_crawler.main_text import main_text
+from connectors.providers.web_crawler.main_text import main_text, meta_values
 from connectors.providers.web_crawler.page_dates import structured_dates
 from connectors.providers.web_crawler.robots_and_sitemaps import ROBOTS_AGENT, rules_for_page
 from connectors.providers.web_crawler.url_normalization import normalize_url
@@ -53,7 +53,7 @@ def parse_page(source: str, url: str) -> PageContent:
             None, "", (), None, indexable=True, author=None, published=None, updated=None, description=None
         )
     base = normalize_url(next(iter(document.xpath("//base/@href")), ""), url) or url
-    rules = rules_for_page(_meta_values(document, "robots", ROBOTS_AGENT))
+    rules = rules_for_page(meta_values(document, "robots", ROBOTS_AGENT))
     canonical = next(iter(document.xpath("//link[@rel='canonical']/@href")), None)
     links = tuple(_iter_links(document, base))
     published, updated = structured_dates(document.xpath("//script[@type='application/ld+json']/text()"))
@@ -65,10 +65,10 @@ def parse_page(source: str, url: str) -> PageContent:
         links=() if rules & {"nofollow", "none"} else links,
         canonical=normalize_url(canonical, base) if canonical else None,
         indexable=not rules & {"noindex", "none"},
-        author=next(iter(_meta_values(document, "author", "article:author")), None),
-        published=next(iter(_meta_values(document, "article:published_time", "date", "dc.date")), published),
-        updated=next(iter(_meta_values(document, "article:modified_time")), updated),
-        description=next(iter(_meta_values(document, "description", "og:description")), None),
+        author=next(iter(meta_values(document, "author", "article:author")), None),
+        published=next(iter(meta_values(document, "article:published_time", "date", "dc.date")), published),
+        updated=next(iter(meta_values(document, "article:modified_time")), updated),
+        description=next(iter(meta_values(document, "description", "og:description")), None),
     )
 
 
@@ -89,18 +89,8 @@ def _needs_javascript(document: Any, text: str) -> bool:
 
 
 def _page_title(document: Any) -> str | None:
-    values = [*_meta_values(document, "og:title"), *document.xpath("//title/text()"), *document.xpath("//h1//text()")]
+    values = [*meta_values(document, "og:title"), *document.xpath("//title/text()"), *document.xpath("//h1//text()")]
     return next((" ".join(each.split()) for each in values if each.strip()), None)
-
-
-def _meta_values(document: Any, *names: str) -> list[str]:
-    wanted_names = set(names)
-    return [
-        content
-        for each in document.iter("meta")
-        if (each.get("name") or each.get("property") or "").lower() in wanted_names
-        and (content := (each.get("content") or "").strip())
-    ]
 
 
 def _iter_links(document: Any, base: str) -> Iterator[str]:

@@ -57,6 +57,7 @@ _PROMOTION_ATTRIBUTES = re.compile(
 )
 _MAX_SIDE_SHARE = 0.2
 """Share of the page's text below which a form or a promotion is one, rather than a wrapper of the article."""
+_DESCRIPTIONS = ("description", "og:description", "twitter:description")
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -163,7 +164,7 @@ def _share_in(found: str, paragraphs: list[str]) -> float:
 def _lead_paragraphs(document: Any, found: str) -> Iterator[str]:
     """Yield the paragraphs between the heading and the extracted text that are marked as its lead."""
     extracted = _letters(found)
-    descriptions = _descriptions(document)
+    descriptions = [_letters(text) for text in meta_values(document, *_DESCRIPTIONS)]
     heading = next(document.iter("h1"), None)
     is_below_heading = False
     seen = set() if heading is None else {_letters(_text_of(heading))[:_PREFIX_CHARACTERS]}
@@ -189,12 +190,13 @@ def _lead_paragraphs(document: Any, found: str) -> Iterator[str]:
             yield text
 
 
-def _descriptions(document: Any) -> list[str]:
-    names = {"description", "og:description", "twitter:description"}
+def meta_values(document: Any, *names: str) -> list[str]:
+    """Return the contents of the meta elements with one of these names."""
     return [
-        _letters(each.get("content") or "")
+        content
         for each in document.iter("meta")
         if (each.get("name") or each.get("property") or "").lower() in names
+        and (content := (each.get("content") or "").strip())
     ]
 
 
