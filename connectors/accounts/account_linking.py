@@ -57,13 +57,11 @@ class AccountLinking:
             return fault
         provider = self.connection_factory.provider_named(row.provider)
         is_public = provider.oauth is None and not provider.has_service_access
-        if is_public and not (credentials or (await self._config_secrets(row.id)).keys() - ADDRESS_FIELDS):
-            return None  # its runs tell
+        if is_public and not credentials:
+            stored = (await self.connection_factory.secret_store.read(row.id)).get("config", {})
+            if not stored.keys() - ADDRESS_FIELDS:
+                return None  # its runs tell
         return await connection_fault(provider, await self.connection_factory.connect(row, config_secrets))
-
-    async def _config_secrets(self, connector: str) -> Mapping[str, str]:
-        secrets: Mapping[str, str] = (await self.connection_factory.secret_store.read(connector)).get("config", {})
-        return secrets
 
     async def create_authorization_link(self, row: ConnectorChanged, redirect_url: str | None) -> str:
         secret = {"state": token_urlsafe(32), "verifier": token_urlsafe(48), "redirect_url": redirect_url}

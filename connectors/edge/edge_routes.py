@@ -14,7 +14,7 @@ from connectors.accounts.account_linking import PICKER_PATH
 from connectors.accounts.connection_factory import OAUTH_CALLBACK_PATH, ConnectionFactory
 from connectors.accounts.webhook_subscriptions import WEBHOOKS_PATH
 from connectors.edge.html_page import SECURITY_HEADERS, message_page
-from connectors.edge.picker import Picker
+from connectors.edge.picker import LINK_EXPIRED_MESSAGE, Picker
 from connectors.edge.webhooks import WebhookReceiver
 from connectors.errors import ConnectorError, ProviderUnavailableError
 from pipeline.connector_registry import ConnectorRegistry
@@ -22,7 +22,6 @@ from schemas.events import ConnectorChanged
 
 _LINKABLE = frozenset({"pending", "active"})
 """Statuses of connectors that a user may authorize, also anew."""
-_LINK_EXPIRED_MESSAGE = "This link was used already or is too old. Ask for a new one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +34,14 @@ class OAuthCallback:
         connector, _, secret = request.query_params.get("state", "").partition(".")
         row = self.registry.find_active(connector)
         if row is None or row.status not in _LINKABLE:
-            return message_page("Not connected", _LINK_EXPIRED_MESSAGE, 400)
+            return message_page("Not connected", LINK_EXPIRED_MESSAGE, 400)
         if (denied := request.query_params.get("error")) is not None:
             return await self._denied(row, secret, denied)
         taken = await self.connection_factory.secret_store.take(
             row.id, "authorization", lambda kept: _equal_in_constant_time(kept["state"], secret)
         )
         if taken is None:
-            return message_page("Not connected", _LINK_EXPIRED_MESSAGE, 400)
+            return message_page("Not connected", LINK_EXPIRED_MESSAGE, 400)
         try:
             await self._activate(row, request.query_params.get("code", ""), taken["verifier"])
         except ProviderUnavailableError as error:
@@ -57,7 +56,7 @@ class OAuthCallback:
         """Report a denied authorization; the link stays valid."""
         kept = (await self.connection_factory.secret_store.read(row.id)).get("authorization")
         if kept is None or not _equal_in_constant_time(kept["state"], secret):
-            return message_page("Not connected", _LINK_EXPIRED_MESSAGE, 400)
+            return message_page("Not connected", LINK_EXPIRED_MESSAGE, 400)
         code = "access_denied" if reason == "access_denied" else "provider_refused"
         return _redirect_back(kept, code, f"{row.provider} gave no access.")
 

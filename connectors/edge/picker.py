@@ -34,7 +34,7 @@ _PROVIDER_NAMES: Final = {
     "gmail": "Gmail",
     "github": "GitHub",
 }
-_LINK_EXPIRED_MESSAGE: Final = "This link was used already or is too old. Ask for a new one."
+LINK_EXPIRED_MESSAGE: Final = "This link was used already or is too old. Ask for a new one."
 
 
 class _SelectedResource(BaseModel):
@@ -68,7 +68,7 @@ class Picker:
             return await self._open_session(request.path_params["connector"], token)
         session = await self._session(request)
         if session is None:
-            return message_page("Nothing to choose here", _LINK_EXPIRED_MESSAGE, 403)
+            return message_page("Nothing to choose here", LINK_EXPIRED_MESSAGE, 403)
         account = session.row.account.name if session.row.account else ""
         page = (_ASSETS / "picker.html").read_text()
         shown = {
@@ -163,7 +163,7 @@ class Picker:
         if self.registry.find_active(connector) is not None:
             kept = await secrets.take(connector, "picker", lambda link: _is_valid_token(link, "token", token, now))
         if kept is None:
-            return message_page("Nothing to choose here", _LINK_EXPIRED_MESSAGE, 403)
+            return message_page("Nothing to choose here", LINK_EXPIRED_MESSAGE, 403)
         stay = {"session": token_digest(session), "until": (now + SESSION_LIFETIME).isoformat()}
         await secrets.set_value(connector, "visit", {**stay, "return_url": kept["return_url"]})
         answer = RedirectResponse(f"{PICKER_PATH}/{connector}", 303, {"Referrer-Policy": "no-referrer"})

@@ -41,19 +41,19 @@ class WebhookReceiver:
         provider = self.connection_factory.providers.get(name)
         row = None if connector is None else self.registry.find_active(connector)
         if provider is None or (connector is not None and (row is None or row.provider != name)):
-            return _text_response(404, "There is nobody here for this.")
+            return PlainTextResponse("There is nobody here for this.", 404)
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 # Read before a slot is taken: whoever sends slowly must not keep others from being verified.
                 body = await _read_body(request, provider.max_delivery_bytes)
                 if body is None:
-                    return _text_response(413, f"More than {provider.max_delivery_bytes:,} bytes.")
+                    return PlainTextResponse(f"More than {provider.max_delivery_bytes:,} bytes.", 413)
                 async with self._slots:
                     return await self._verify(request, body, provider, row)
         except TimeoutError:
-            return _text_response(503, "Too busy. Send it again.")
+            return PlainTextResponse("Too busy. Send it again.", 503)
         except ClientDisconnect:
-            return _text_response(400, "The request ended early.")
+            return PlainTextResponse("The request ended early.", 400)
 
     async def _verify(
         self, request: Request, body: bytes, provider: Provider, row: ConnectorChanged | None
@@ -72,10 +72,10 @@ class WebhookReceiver:
             await self._process(receipt, provider, row)
         except WebhookVerificationError as error:
             log.warning("A delivery to %s was refused: %s", request.url.path, error)
-            return _text_response(401, "This is not genuine.")
+            return PlainTextResponse("This is not genuine.", 401)
         except ConnectorError as error:
             log.warning("A delivery to %s could not be checked: %s", request.url.path, error)
-            return _text_response(503, "This can't be checked now. Send it again.")
+            return PlainTextResponse("This can't be checked now. Send it again.", 503)
         reply = receipt.response
         return Response(reply.body, reply.status, media_type=reply.media_type)
 
@@ -155,7 +155,3 @@ async def _read_body(request: Request, max_bytes: int) -> bytes | None:
         if len(body) > max_bytes:
             return None
     return bytes(body)
-
-
-def _text_response(status: int, text: str) -> Response:
-    return PlainTextResponse(text, status)
