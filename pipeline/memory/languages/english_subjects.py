@@ -57,6 +57,8 @@ OF_ANYBODY = re.compile(
 _NO_OWNER = english_words("no_own_things") | word_set(
     "they i we he you my and but so then not if as it everyone someone somebody people no in on at to for from"
 )
+_AFTER_SUBJECT = word_set("has have had one two three four five six seven eight nine ten")
+"""What follows a subject, so that the owned thing after it is an object: `Tom has two cats called Bo and Mo`."""
 _OF_RELATIVE = re.compile(
     rf"^(?=(?:{'|'.join(sorted(KIN - PARENTS))})'s [a-z]+ (?:[a-z]+ )?(?:is|was|has|got|starts|moved)\b)", re.IGNORECASE
 )
@@ -96,8 +98,8 @@ def _with_owner(clause: str, *, is_first: bool = True) -> str:
     for size in range(1, min(MAX_PHRASE_WORDS + 1, len(words))):
         last = words[size - 1]
         is_in_law = last == "in" and words[size : size + 1] == ["law"]
-        is_name = size > 1 and not last.replace("-", "").islower()
-        if (last.lower().partition("'")[0] in _NO_OWNER and not is_in_law) or last == "'s" or is_name:
+        is_other = size > 1 and (not last.replace("-", "").islower() or last in _AFTER_SUBJECT)
+        if (last.lower().partition("'")[0] in _NO_OWNER and not is_in_law) or last == "'s" or is_other:
             break
         begin = size
         while begin < len(words) - 1 and words[begin] in _ADVERBS:

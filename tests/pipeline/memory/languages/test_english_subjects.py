@@ -44,6 +44,11 @@ def test_a_bare_subject_that_people_have_is_the_writers(note: str, owned: str) -
         "knee high socks are in fashion",
         "northgate is 50 minutes by bus",
         "bitcoin is 100k",
+        "User has a parrot called Kiwi",
+        "Tom adopted a dog named Rex",
+        "Ada has two kids named Ann and Bo",
+        "Mia keeps another horse called Star",
+        "a dentist moved to friday",
     ],
 )
 def test_what_is_said_of_all_or_of_others_gets_no_owner(note: str) -> None:
