@@ -13,6 +13,7 @@ from pipeline.memory.formation.answers import answered, with_question
 from pipeline.memory.formation.document_voice import (
     Passage,
     find_passages,
+    is_about_user,
     is_planted,
     may_be_users,
     team_of,
@@ -445,7 +446,8 @@ def _facts_of_sentences(
                 if not (is_users_speech and context.speaker is None) and is_planted(fact.text, sentence):
                     continue
                 attributes = comparable_attributes(fact.text)
-                if context.meaning < OF_THE_MOMENT and not (fact.is_explicit or _has_known_kind(attributes)):
+                is_noted = fact.is_explicit or is_about_user(spoken.said.text)  # an assistant noted it of its user
+                if context.meaning < OF_THE_MOMENT and not (is_noted or _has_known_kind(attributes)):
                     continue
                 yield CandidateFact(
                     fact.text,

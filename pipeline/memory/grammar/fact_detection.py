@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pipeline.memory.grammar.clauses import OTHERS, Clause, find_clauses, is_first, reasons, without_addition
 from pipeline.memory.grammar.english_parser import parsed, spelling_corrector
 from pipeline.memory.grammar.instructions import split_instruction
-from pipeline.memory.grammar.message_text import normalize_message
+from pipeline.memory.grammar.message_text import normalize_message, with_user_named
 from pipeline.memory.grammar.opening_names import restore_name
 from pipeline.memory.grammar.own_fields import own_field, titled_field
 from pipeline.memory.grammar.permanence import is_static
@@ -260,7 +260,8 @@ def _in_own_words(said: SaidSentence) -> DetectedFact:
 
 def _record(said: SaidSentence) -> DetectedFact:
     """Return a sentence of a document as it stands."""
-    dates = resolve_dates(said.text.rstrip(_END), said.context.reference_date_for(is_first_person=False))
+    text = with_user_named(said.text) if said.context.is_note else said.text
+    dates = resolve_dates(text.rstrip(_END), said.context.reference_date_for(is_first_person=False))
     return DetectedFact(dates.text, is_static(dates.text), dates.date_ranges)
 
 

@@ -4,12 +4,12 @@ import re
 from itertools import pairwise
 
 from pipeline.memory.grammar.instructions import find_instruction
-from pipeline.memory.grammar.speaker_context import SpeakerContext
+from pipeline.memory.grammar.speaker_context import DEFAULT_SPEAKER, SpeakerContext
 from pipeline.memory.languages.english import english_pattern, english_words
 from pipeline.memory.languages.english_rewrites import respelled, rewritten
 from pipeline.memory.languages.english_subjects import begins_with_thing, with_owners
 from pipeline.text.english_nouns import PARENTS
-from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
+from pipeline.text.english_verbs import BASES, PASTS, is_finite, is_gerund, is_past, is_third_person, word_set
 from pipeline.text.temporal_expressions import DAYS
 
 _OPENING = re.compile(
@@ -31,6 +31,7 @@ _LAUGHS = re.compile(
 """How people laugh in other languages, at the end."""
 _ASIDE = re.compile(r"\s*\[[^\[\]]*\]\s*")
 _STATES = english_pattern("states")
+_USER_FIRST = re.compile(r"^(?:the )?user(?=['\u2019]s | (?P<verb>[a-z]+))", re.IGNORECASE)
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
 _VOCATIVE_FIRST = re.compile(
     r"^(?:(?:I'm|I am) (?=[A-Z]\w+, ))?(?P<name>[A-Z][a-z]+)(?:, |! ?| (?=I\b|I'|my\b|we\b|we'))"
@@ -131,6 +132,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
         return text
     if text.isupper() and len(text.split()) >= _MIN_SHOUTED_WORDS:
         text = text.lower()
+    text = with_user_named(text)
     text = _SMALL_I.sub("I", _ASIDE.sub(" ", _SHOUTED_VERB.sub(_said_calmly, text)).strip())
     text = rewritten("agreements", text)
     text = respelled(text)
@@ -153,6 +155,15 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     is_title = len(sentence.split()) < _MIN_WORDS and sentence[-1:].isalnum()
     is_begun = context.is_chat or context.speaker is None or (sentence[:1].isupper() and not is_title)
     return restore_subject(text) if is_begun else text
+
+
+def with_user_named(text: str) -> str:
+    """Return an assistant's note of its user with the user by name.
+
+    >>> with_user_named("The user has a cat"), with_user_named("user's vegan"), with_user_named("The user guide is new")
+    ('User has a cat', "User's vegan", 'The user guide is new')
+    """
+    return _USER_FIRST.sub(lambda match: DEFAULT_SPEAKER if is_finite(match["verb"] or "is") else match[0], text)
 
 
 def _given_up(match: re.Match[str]) -> str:

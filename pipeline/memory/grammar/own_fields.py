@@ -8,7 +8,7 @@ from pipeline.text.english_nouns import RELATIVES, is_plural, own_noun
 from pipeline.text.english_verbs import is_gerund
 
 _FIELD = re.compile(
-    r"^\W{0,5}(?:[Mm]y (?P<own>[\w' /-]{2,40}?)|"
+    r"^\W{0,5}(?:(?:[Mm]y|(?:[Tt]he )?[Uu]ser['\u2019]s) (?P<own>[\w' /-]{2,40}?)|"
     r"(?P<key>(?!(?i:I|we|they|he|she|you)\b)[A-Za-z][A-Za-z' /-]{1,24}?))[*_]{0,2}(?: ?:[*_]{0,2} +| = )"
     r"(?P<value>(?=\S*\w)[^:?\n]{1,70}(?::\d\d[^:?\n]{0,40})?)$"
 )

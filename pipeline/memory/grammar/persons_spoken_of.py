@@ -1,5 +1,6 @@
 """Persons whom a discourse is about, and whether the pronouns of a clause may mean them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -8,8 +9,8 @@ from typing import TYPE_CHECKING
 from pipeline.memory.grammar.clauses import OTHERS, Clause, is_first
 from pipeline.memory.grammar.opening_names import restore_name
 from pipeline.memory.grammar.refusals import is_object_of
-from pipeline.memory.grammar.speaker_context import SpeakerContext
-from pipeline.memory.grammar.worth.telling_words import HUMAN
+from pipeline.memory.grammar.speaker_context import DEFAULT_SPEAKER, SpeakerContext
+from pipeline.memory.grammar.worth.telling_words import HUMAN, is_user
 from pipeline.memory.languages.profiles import LanguageProfile
 from pipeline.text.english_nouns import KIN, MEN, PARENTS, PETS, WOMEN, is_plural
 
@@ -28,7 +29,8 @@ class Discourse:
     `firm`: the person, if it is a firm, so that only `they` means it.
     `pronouns`: those that have meant the person, so that whom `he` meant is no `she`. `speaker`: whose turn it is;
     `silent_turns`: how many are over in which nobody spoke of the person. `begins_small`: sentences begin with small
-    letters, so that a capital is a name's. `topic`: whom a request in another language named.
+    letters, so that a capital is a name's. `topic`: whom a request in another language named. `several`: the clause
+    before named more than one, who may be `they`.
     """
 
     person: str | None = None
@@ -41,6 +43,7 @@ class Discourse:
     language: LanguageProfile | None = None
     begins_small: bool = False
     topic: str = ""
+    several: bool = False
 
     def begin_turn(self, speaker: str | None) -> None:
         """Forget a person of whom neither of two speaks any more; between them may be a `that must be tough`."""
@@ -69,6 +72,8 @@ def may_mean_person(clause: Clause, discourse: Discourse) -> bool:
     is_woman, is_man = words & WOMEN or discourse.pronouns & _SHE, words & MEN or discourse.pronouns & _HE
     if (is_woman and pronouns & _HE) or (is_man and pronouns & _SHE):
         return False
+    if clause.subject.lower_ == "they" and person == DEFAULT_SPEAKER:
+        return not discourse.several
     last = (person or "").rpartition(" ")[2]
     is_several = last.islower() and is_plural(last)  # not `uncle James`
     return is_several if clause.subject.lower_ == "they" else not (is_several and clause.subject.lower_ in _HE | _SHE)
@@ -97,11 +102,12 @@ def means_somebody_before(clause: Clause) -> bool:
 def remember_person(clause: Clause, context: SpeakerContext, discourse: Discourse, *, is_resolved: bool) -> None:
     """Keep the only person that a clause names, if they are its subject; forget the earlier one if it names others."""
     subject = clause.subject
+    discourse.several = any(token.tag_ == "NNS" or token.lower_ == "them" for token in clause.tokens)
     if subject.ent_type_ == "ORG" and subject.pos_ == "PROPN":
         discourse.person = discourse.firm = phrase_of_person(subject, context)
         return
     if (named := _named_within(clause)) is not None:
-        discourse.person = named.text
+        discourse.person = phrase_of_person(named, context)
         return
     introduced = next((child for child in clause.head.children if child.dep_ == "attr" and is_person(child)), None)
     if subject.lower_ in ("it", "this", "that") and introduced is not None:
@@ -129,6 +135,8 @@ def remember_person(clause: Clause, context: SpeakerContext, discourse: Discours
 
 def _named_within(clause: Clause) -> "Token | None":
     """Return who is named: `it's a lab mix named Moose`, `his name's Callum`, `the plumber is called Ida`."""
+    if clause.subject.lemma_ == "name" and any(map(is_user, clause.subject.children)):
+        return None
     if clause.subject.lemma_ == "name" or clause.head.lower_ in ("called", "named"):
         names = (child for child in clause.head.children if child.dep_ in ("attr", "oprd") and child.pos_ == "PROPN")
         is_known = is_person(clause.subject) or clause.subject.lemma_.lower() in PETS
@@ -185,6 +193,8 @@ def _is_speakers_own(subject: "Token") -> bool:
 
 def is_person(token: "Token") -> bool:
     """Return whether a word means a person, by its meaning or as a name where only people stand."""
+    if is_user(token):
+        return True
     if token.pos_ == "NOUN":
         return token.lemma_.lower() in HUMAN and token.dep_ != "compound"
     # The parser takes a rare name for a people's or for none.
@@ -204,7 +214,7 @@ def _is_theirs(token: "Token", context: SpeakerContext) -> bool:
     is_owned = any(
         is_first(child) or (context.addressee is not None and child.lower_ == "your") for child in token.children
     )
-    return _is_bare_parent(token) or (is_person(token) and is_owned)
+    return _is_bare_parent(token) or is_user(token) or (is_person(token) and is_owned)
 
 
 def is_known_person(token: "Token", context: SpeakerContext) -> bool:
@@ -248,4 +258,8 @@ def phrase_of_person(token: "Token", context: SpeakerContext) -> str:
     phrase = " ".join(f"{owner}'s" if (owner := owners.get(part.lower_)) else part.text for part in words)
     if _is_bare_parent(token):
         phrase = f"{context.name_within}'s {phrase.lower()}"
-    return restore_name(phrase.replace(" 's", "'s"), token.doc)
+    phrase = phrase.replace(" 's", "'s")
+    return restore_name(_THE_USER.sub(DEFAULT_SPEAKER, phrase) if context.is_note else phrase, token.doc)
+
+
+_THE_USER = re.compile(r"^(?:the )?user\b", re.IGNORECASE)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import OTHERS, SUBJECTS, Clause, auxiliaries, has_object, is_first
-from pipeline.memory.grammar.worth.telling_words import is_own_kin
+from pipeline.memory.grammar.speaker_context import DEFAULT_SPEAKER
+from pipeline.memory.grammar.worth.telling_words import is_own_kin, is_user
 from pipeline.text.english_nouns import PARENTS
 from pipeline.text.english_verbs import third_person, word_set
 
@@ -59,7 +60,8 @@ def render_clause(clause: Clause, referents: Referents) -> str:
             replaced[token.i] = word
         if word is not None and token.lower_ in ("he", "she", "they") and token.i + 1 < len(token.doc):
             replaced.update(_expanded(token.nbor()))
-        if token.lower_ in _NOMINATIVE and token.dep_ in SUBJECTS:
+        is_user_meant = token.lower_ == "they" and referents.other == DEFAULT_SPEAKER
+        if (token.lower_ in _NOMINATIVE or is_user_meant) and token.dep_ in SUBJECTS:
             replaced.update(_agreeing(token, clause))
             replaced.update(_one_of_them(token, clause, referents))
     fronted = [] if clause.is_shared else _fronted_time(clause)
@@ -93,8 +95,8 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
     word = token.lower_
     if token.dep_ == "advmod" and (word in _FILLERS or (word == "also" and not _holds_beside(clause.head))):
         return ""
-    if (own := _own_kin(token, referents)) is not None:
-        return own
+    if (named := _own_kin(token, referents) or _user_by_name(token, clause, referents)) is not None:
+        return named
     if word == "your" and referents.addressee is not None:
         return f"{referents.addressee}'s"
     if word in _SHARES and token.i + 1 < len(token.doc) and token.nbor().lower_ in _POSSESSIVE:
@@ -141,6 +143,15 @@ def _own_kin(token: "Token", referents: Referents) -> str | None:
         if token.lower_ == "the" and token.head.dep_ in SUBJECTS and is_own_kin(token.head)
         else None
     )
+
+
+def _user_by_name(token: "Token", clause: Clause, referents: Referents) -> str | None:
+    """Return `User` for `the user`, and nothing for the article, in what an assistant notes of its user."""
+    noun = token.head if token.lower_ == "the" else token
+    is_noted = referents.is_speech and referents.speaker == DEFAULT_SPEAKER
+    if not (is_noted and is_user(noun) and noun in clause.subject.subtree):
+        return None
+    return DEFAULT_SPEAKER if token is noun else ""
 
 
 def _proper(token: "Token") -> str | None:

@@ -40,6 +40,15 @@ def is_own_kin(token: "Token") -> bool:
     )
 
 
+def is_user(token: "Token") -> bool:
+    """Return whether `User` or `the user` is whom an assistant's note is about: not `a user`, `the user who left`."""
+    is_plain = all(child.lower_ == "the" or child.dep_ in _BESIDE_NAME for child in token.children)
+    return token.lower_ == "user" and token.dep_ != "compound" and is_plain
+
+
+_BESIDE_NAME = frozenset({"case", "cc", "conj", "punct"})
+
+
 def is_phrase(head: "Token") -> bool:
     """Return whether a verb says more with the particle after it: `passed away`."""
     after = (child.lower_ for child in head.rights if child.dep_ in ("prt", "prep", "advmod"))

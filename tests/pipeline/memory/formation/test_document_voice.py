@@ -275,7 +275,7 @@ def test_a_mail_states_its_rules_and_numbers() -> None:
 
 def test_a_note_to_the_service_may_speak_of_the_user() -> None:
     (fact,) = iter_facts("The user lives in Porto.")
-    assert (fact.text, fact.in_profile) == ("The user lives in Porto", True)
+    assert (fact.text, fact.in_profile) == ("User lives in Porto", True)
 
 
 @pytest.mark.parametrize("role", ["assistant", "tool", "system", "function", "Claude"])
