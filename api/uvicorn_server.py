@@ -1,8 +1,10 @@
 """uvicorn with the service's settings, start callback and signal handling."""
 
 import asyncio
+import json
 import logging
 import os
+import re
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +22,14 @@ KEEP_ALIVE_SECONDS = 75
 GRACEFUL_SHUTDOWN_SECONDS = 10
 HEAD_SECONDS = 10.0
 """Time in which a connection has to send the head of a request: its first one, or one that it has begun."""
+_UPGRADE = re.compile(rb"\r\nupgrade:[^\r\n]*(?=\r\n)", re.IGNORECASE)
+_NOT_HTTP = json.dumps(
+    {
+        "error": "The request is not valid HTTP",
+        "details": "Its first line, a header or the length of a part can't be read; addresses of this port begin with"
+        " http://, those of a proxy with TLS before it with https://.",
+    }
+).encode()
 
 
 def open_listener(host: str, port: int) -> socket.socket:
@@ -43,8 +53,12 @@ def listener_url(listener: socket.socket, host: str) -> str:
     return f"http://{name}:{listener.getsockname()[1]}"
 
 
-class _HeadDeadlineProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # httptools' where it is, else h11's
-    """Ends connections that send no head, or a slow one: uvicorn would keep them for ever, each an open file."""
+class _HttpProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # httptools' where it is, else h11's
+    """Ends connections that send no head, or a slow one: uvicorn would keep them for ever, each an open file.
+
+    Offers of another protocol are not read, as HTTP allows: with one, httptools drops the body. Java's client offers
+    HTTP/2 in each request.
+    """
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -53,11 +67,19 @@ class _HeadDeadlineProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._deadline = self.loop.call_later(HEAD_SECONDS, transport.close)
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
+        super().data_received(data if self._is_answering() else _without_upgrade(data))
+        if self._is_answering():
             self._cancel_deadline()
         elif self._deadline is None:
             self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words say nothing of what to do
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {len(_NOT_HTTP)}\r\n"
+        self.transport.write(head.encode() + b"connection: close\r\n\r\n" + _NOT_HTTP)
+        self.transport.close()
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_deadline()
@@ -67,6 +89,12 @@ class _HeadDeadlineProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """Return the beginning of a request without the header `Upgrade`."""
+    head, end, body = data.partition(b"\r\n\r\n")
+    return _UPGRADE.sub(b"", head + end[:2]) + end[2:] + body
 
 
 class _CallbackServer(uvicorn.Server):
@@ -109,7 +137,7 @@ async def serve(
     """
     config = uvicorn.Config(
         app,
-        http=_HeadDeadlineProtocol,
+        http=_HttpProtocol,
         # The command prints its own, shorter messages for start and stop.
         log_level="warning" if log_level == "info" else log_level,
         log_config=None,

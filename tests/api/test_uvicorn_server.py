@@ -1,6 +1,7 @@
 """The listening socket of the service."""
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -79,3 +80,40 @@ async def test_a_connection_that_sends_no_head_ends_and_a_slow_request_does_not(
         for each in (writer, slow_writer):
             each.close()
             await each.wait_closed()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("segments", [[b"POST / HTTP/1.1\r\n%s\r\nhello"], [b"POST / HTTP/1.1\r\n%s\r\n", b"hello"]])
+async def test_a_body_is_read_whatever_protocol_its_client_would_rather_speak(segments: list[bytes]) -> None:
+    app = FastAPI()
+
+    @app.post("/")
+    async def echo(request: Request) -> str:
+        return (await request.body()).decode()
+
+    head = (
+        b"Connection: Upgrade, HTTP2-Settings\r\nContent-Length: 5\r\nHost: a\r\nHTTP2-Settings: AAEAAEAA\r\n"
+        b"Upgrade: h2c\r\n"
+    )
+    async with _served(app) as address:
+        reader, writer = await asyncio.open_connection(*address)
+        for _ in range(2):
+            for segment in segments:
+                writer.write(segment.replace(b"%s", head))
+                await writer.drain()
+                await asyncio.sleep(0)
+            assert await reader.readuntil(b'"hello"')
+        writer.close()
+        await writer.wait_closed()
+
+
+@pytest.mark.anyio
+async def test_what_is_no_http_is_answered_in_the_shape_of_all_errors() -> None:
+    async with _served(FastAPI()) as address:
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"\x16\x03\x01 hello of TLS\r\n\r\n")
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        assert b"400" in head
+        assert "http://" in json.loads(body)["details"]
+        writer.close()
+        await writer.wait_closed()
