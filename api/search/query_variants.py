@@ -16,7 +16,7 @@ from api.search.query_decomposition import decompose_query
 from api.search.query_expansion import expand_query
 from api.search.spelling_correction import correct_spelling
 from pipeline.index.namespace_index import NamespaceIndex
-from pipeline.index.query_analysis import MAX_QUERY_CHARS, analyze_query, new_embedder_deadline
+from pipeline.index.query_analysis import MAX_QUERY_CHARS, analyze_query
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
 from pipeline.index.ranking.top_hits import sort_hits
@@ -54,10 +54,9 @@ class QueryVariantBuilder:
         """The variant of the whole query, then those of its parts."""
         query, today = resolve_reference_date(query, self.today)
         question = remove_courtesies(query)
-        deadline = new_embedder_deadline()
-        return [await self.build(text, today, deadline) for text in (question, *decompose_query(question))]
+        return [await self.build(text, today) for text in (question, *decompose_query(question))]
 
-    async def build(self, text: str, today: date, embedder_deadline: float) -> QueryVariant:
+    async def build(self, text: str, today: date) -> QueryVariant:
         """Build a query variant with dates instead of "last week", in the words of the namespace."""
         text = resolve_dates(text[:MAX_QUERY_CHARS], today).text
         analyze = partial(
@@ -66,7 +65,6 @@ class QueryVariantBuilder:
             self.embedder,
             today=today,
             words_suffice=True,
-            embedder_deadline=embedder_deadline,
             namespace=self.namespace,
         )
         question = await analyze(text)

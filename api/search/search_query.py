@@ -16,7 +16,7 @@ from api.search.semantic_delete import matching_memories
 from pipeline.columns import from_microseconds
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
-from pipeline.index.query_analysis import MAX_QUERY_CHARS, analyze_query, new_embedder_deadline
+from pipeline.index.query_analysis import MAX_QUERY_CHARS, analyze_query
 from pipeline.index.ranking.search_request_and_hits import (
     ALL_KINDS,
     Hit,
@@ -183,8 +183,7 @@ async def _query_variants(
     others, found = await asyncio.gather(
         models.rewriter.rewrite(context.incarnation, query, context.today), rewriting.build_all(query)
     )
-    deadline = new_embedder_deadline()
-    return [*found, *[await rewriting.build(text, context.today, deadline) for text in others]]
+    return [*found, *[await rewriting.build(text, context.today) for text in others]]
 
 
 async def _search_and_rerank(

@@ -29,9 +29,6 @@ MAX_QUERY_TERMS = 256
 MAX_QUERY_CHARS = 8_000
 """Longer queries are cut to this length."""
 
-
-EMBEDDER_TIMEOUT_SECONDS = 5.0
-"""Time after which a query goes on without its vector, where words may do."""
 NO_EMBEDDER = "none"
 """Name of the embedder whose calibration ranks by words alone."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -47,17 +44,15 @@ async def analyze_query(
     today: date | None = None,
     *,
     words_suffice: bool = False,
-    embedder_deadline: float | None = None,
     keeps_names: bool = False,
     namespace: str = "",
 ) -> AnalyzedQuery:
     """Analyze a query against the current rows of a namespace.
 
     `today`: the day from which "last week" counts; None: only times with a year are resolved. `words_suffice`:
-    while the embedder is away, rank by words alone, as without an embedder; until `embedder_deadline` (the event
-    loop's time) where several analyses of a search share it. `keeps_names`: what is meant of one speaker is not meant
-    of another, nor all of a topic, as where memories are deleted. `namespace`: its name, which may be that of whom its
-    rows are about.
+    while the embedder is away, rank by words alone, as without an embedder. `keeps_names`: what is meant of one
+    speaker is not meant of another, nor all of a topic, as where memories are deleted. `namespace`: its name, which may
+    be that of whom its rows are about.
     """
     query_text = query_text[:MAX_QUERY_CHARS]
     looked_for = without_frame(query_text)
@@ -76,7 +71,7 @@ async def analyze_query(
         meant = asked_of_speakers(query_text, index.speaker_names(statistics.row_frequencies))
     embedding: Awaitable[Vector] = embedder.embed_query(meant, weights.word_weight)
     if words_suffice:
-        embedding = _embedding_or_zeros(embedding, embedder.dimensions, embedder_deadline or new_embedder_deadline())
+        embedding = _embedding_or_zeros(embedding, embedder.dimensions)
     documents, vector = await _document_scores_and(embedding, index, statistics)
     calibration = calibration_for(embedder.name if vector.any() else NO_EMBEDDER)
     topic = None if keeps_names or not index.remembers_user else calibration.asked_topic(vector)
@@ -150,17 +145,11 @@ async def _spelling_corrections(
     return corrections
 
 
-def new_embedder_deadline() -> float:
-    """Return when a search that begins now no longer waits for its vectors."""
-    return asyncio.get_running_loop().time() + EMBEDDER_TIMEOUT_SECONDS
-
-
-async def _embedding_or_zeros(embedding: Awaitable[Vector], dimensions: int, deadline: float) -> Vector:
+async def _embedding_or_zeros(embedding: Awaitable[Vector], dimensions: int) -> Vector:
     try:
-        async with asyncio.timeout_at(deadline):
-            return await embedding
-    except (RetryableError, TimeoutError) as error:
-        log.warning("A search goes on by words alone: %r", error)
+        return await embedding
+    except RetryableError as error:
+        log.warning("A search goes on by words alone: %s", error)
         return np.zeros(dimensions, np.float32)
 
 

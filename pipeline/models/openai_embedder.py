@@ -4,6 +4,7 @@ import asyncio
 import base64
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
+from time import monotonic
 from typing import Any
 
 import httpx2
@@ -14,6 +15,10 @@ from pipeline.rows import Vector
 
 BATCH_SIZE = 64
 TIMEOUT_SECONDS = 30.0
+QUERY_TIMEOUT_SECONDS = 5.0
+"""Time that a search waits for its vector."""
+PAUSE_SECONDS = 5.0
+"""Time without queries after one that got no answer, so that searches do not all wait."""
 PERMANENT_ERROR_STATUSES = {
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -39,13 +44,18 @@ class OpenAIEmbedder:
         dimensions: int,
         api_key: str | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
+        query_timeout_seconds: float = QUERY_TIMEOUT_SECONDS,
         transport: httpx2.AsyncBaseTransport | None = None,
+        monotonic_clock: Callable[[], float] = monotonic,
     ) -> None:
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = httpx2.AsyncClient(timeout=timeout_seconds, headers=headers, transport=transport)
         self._url = base_url.rstrip("/") + "/embeddings"
         self._model = model
         self._timeout_seconds = timeout_seconds
+        self._query_timeout_seconds = query_timeout_seconds
+        self._monotonic_clock = monotonic_clock
+        self._paused_until = 0.0
         self._sends_dimensions = True
         self.name = model
         self.dimensions = dimensions
@@ -65,8 +75,16 @@ class OpenAIEmbedder:
         return vectors
 
     async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:  # noqa: ARG002 - a model of sentences weighs its words itself
-        """The query's vector."""
-        return (await self.embed_documents([text]))[0]
+        """Return the query's vector; OutageError at once for a while after the endpoint left a query unanswered."""
+        message = f"The embedding endpoint {self._url} left a query unanswered for {self._query_timeout_seconds:g} s."
+        if self._monotonic_clock() < self._paused_until:
+            raise OutageError(message)
+        try:
+            async with asyncio.timeout(self._query_timeout_seconds):
+                return (await self.embed_documents([text]))[0]
+        except TimeoutError as error:
+            self._paused_until = self._monotonic_clock() + PAUSE_SECONDS
+            raise OutageError(message) from error
 
     async def _embed(self, texts: list[str]) -> list[Vector]:
         body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}

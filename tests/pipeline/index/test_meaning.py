@@ -1,7 +1,7 @@
 """Search by meaning with the default embedder: paraphrases, other languages, and what holds now."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -462,19 +462,27 @@ async def test_while_the_embedder_is_away_words_find_what_is_there(
         await analyze_query(index, model, "Who bought a Pixel?")
 
 
-async def test_the_variants_of_a_search_wait_for_the_embedder_together(
+async def test_a_question_waits_for_a_model_that_is_still_being_loaded(
     model: E5Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = await build_text_index(FACTS, model)
+    loaded, embed = asyncio.Event(), model.embed_query
 
-    async def hang(text: str, term_weight: object = None) -> Vector:
-        await asyncio.Event().wait()
-        raise AssertionError
+    async def embed_once_loaded(text: str, term_weight: Callable[[str], float] | None = None) -> Vector:
+        await loaded.wait()
+        return await embed(text, term_weight)
 
-    monkeypatch.setattr(model, "embed_query", hang)
-    past = asyncio.get_running_loop().time()
-    asked = await analyze_query(index, model, "Who bought a Pixel?", words_suffice=True, embedder_deadline=past)
-    assert not asked.vector.any()
+    monkeypatch.setattr(model, "embed_query", embed_once_loaded)
+    asked = asyncio.ensure_future(analyze_query(index, model, "Who bought a Pixel?", words_suffice=True))
+    await asyncio.sleep(0)
+    loop, minute_later = asyncio.get_running_loop(), asyncio.get_running_loop().time() + 60
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "time", lambda: minute_later)
+        for _ in range(3):
+            await asyncio.sleep(0)
+    assert not asked.done()
+    loaded.set()
+    assert (await asked).vector.any()
 
 
 RERANKED = SearchContext("s#0", date(2026, 1, 1))

@@ -136,3 +136,28 @@ async def test_what_is_no_vector_is_asked_for_again(embedding: object) -> None:
 
     with pytest.raises(RetryableError, match="no vectors"):
         await _endpoint(answer).embed_query("hello")
+
+
+async def test_an_endpoint_that_leaves_a_query_unanswered_is_asked_again_after_a_pause() -> None:
+    now, hangs, asked = [0.0], [True], list[str]()
+
+    async def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.url.path)
+        if hangs[0]:
+            await asyncio.Event().wait()
+        return _answering()(request)
+
+    endpoint = OpenAIEmbedder(
+        base_url="http://x",
+        model="m",
+        dimensions=3,
+        query_timeout_seconds=0.001,
+        transport=httpx2.MockTransport(answer),
+        monotonic_clock=lambda: now[0],
+    )
+    for _ in range(3):
+        with pytest.raises(OutageError, match="left a query unanswered"):
+            await endpoint.embed_query("tea")
+    assert len(asked) == 1
+    hangs[0], now[0] = False, 5.0
+    assert (await endpoint.embed_query("tea")).any()
