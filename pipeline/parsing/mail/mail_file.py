@@ -7,7 +7,7 @@ from email import message_from_bytes
 from email.message import Message
 from typing import cast
 
-from pipeline.parsing.mail.mail_text import MailPart, attached_parts, decode_header_value, mail_text
+from pipeline.parsing.mail.mail_text import MailPart, attached_parts, decode_header_value, header_lines, mail_text
 
 _MAX_DEPTH = 50
 """Nesting limit of parts; deeper mails are attacks on the parser."""
@@ -18,20 +18,23 @@ _SURE_HEADER = re.compile(
 )
 """A name with a hyphen or a common one, unlike `Note: …` in a text."""
 _BLANK_BEFORE_COLON = re.compile(rb"^([^ \t:]+)[ \t]+:")
-_SHOWN_HEADERS = ("subject", "from", "to", "cc", "date")
 
 
 @dataclass(frozen=True, slots=True)
 class MailFile:
-    """Parsed mail; `head` holds its headers as lines."""
+    """Parsed mail; its text begins with the `shown_headers` that it has."""
 
-    subject: str
-    head: str
     root: MailPart
+    shown_headers: tuple[str, ...] = ("subject", "from", "to", "cc", "date")
+
+    @property
+    def subject(self) -> str:
+        return self.root.headers.get("subject", "")
 
     @property
     def text(self) -> str:
-        return f"{self.head}\n\n{mail_text(self.root)}".strip()
+        head = "\n".join(header_lines(self.root.headers, self.shown_headers))
+        return f"{head}\n\n{mail_text(self.root)}".strip()
 
     @property
     def attachments(self) -> list[MailPart]:
@@ -40,10 +43,7 @@ class MailFile:
 
 def read_mail(data: bytes) -> MailFile:
     """Parse a mail; one with broken headers or boundaries is read as far as possible."""
-    message = message_from_bytes(_with_whole_header(data.lstrip(b"\r\n")))
-    root = _part_of(message)
-    shown = [f"{name.capitalize()}: {root.headers[name]}" for name in _SHOWN_HEADERS if root.headers.get(name)]
-    return MailFile(root.headers.get("subject", ""), "\n".join(shown), root)
+    return MailFile(_part_of(message_from_bytes(_with_whole_header(data.lstrip(b"\r\n")))))
 
 
 def _with_whole_header(data: bytes) -> bytes:

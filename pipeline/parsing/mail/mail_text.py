@@ -122,7 +122,8 @@ def _leaf_text(part: MailPart) -> str:
     text = decode_text(part.data or b"", part.charset)
     if part.media_type == _RETURNED_HEADERS_TYPE:
         found = HeaderParser().parsestr(text.lstrip())
-        return _named_headers({name.lower(): decode_header_value(str(value)) for name, value in found.items()})
+        headers = {name.lower(): decode_header_value(str(value)) for name, value in found.items()}
+        return "  \n".join(header_lines(headers))
     if part.media_type in _CALENDAR_TYPES or is_calendar(text):
         return calendar_to_text(text) or text.strip()
     if part.media_type == "text/html":
@@ -136,13 +137,13 @@ def _forwarded(part: MailPart) -> str:
     for child in part.children[:1]:
         headers |= child.headers
     body = "\n\n".join(text for child in part.children for text in _texts(child) if text)
-    parts = ("---------- Forwarded message ---------", _named_headers(headers), body)
+    parts = ("---------- Forwarded message ---------", "  \n".join(header_lines(headers)), body)
     return "\n\n".join(each for each in parts if each)
 
 
-def _named_headers(headers: Mapping[str, str]) -> str:
+def header_lines(headers: Mapping[str, str], names: Iterable[str] = _FORWARDED_HEADERS) -> list[str]:
     """Write the headers that people read; all others concern programs."""
-    return "  \n".join(f"{name.capitalize()}: {headers[name]}" for name in _FORWARDED_HEADERS if headers.get(name))
+    return [f"{name.capitalize()}: {headers[name]}" for name in names if headers.get(name)]
 
 
 def decode_text(data: bytes, charset: str | None) -> str:

@@ -59,11 +59,7 @@ def read_msg(data: bytes) -> MailFile:
     with olefile.OleFileIO(BytesIO(data)) as ole:
         message = _Storage(ole, ())
         root = _message_part(message, _named_properties(message), 0)
-    shown = [f"{name.capitalize()}: {root.headers[name]}" for name in _SHOWN_HEADERS if root.headers.get(name)]
-    return MailFile(root.headers.get("subject", ""), "\n".join(shown), root)
-
-
-_SHOWN_HEADERS: Final = ("subject", "from", "to", "cc", "date", "start", "end", "where")
+    return MailFile(root, ("subject", "from", "to", "cc", "date", "start", "end", "where"))
 
 
 @dataclass
