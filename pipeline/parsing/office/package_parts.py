@@ -1,23 +1,15 @@
 """Parts of an Office file: the XML documents in its ZIP archive."""
 
 import zipfile
-import zlib
 from collections.abc import Callable
 from io import BytesIO
 from typing import Final
 
 from lxml import etree
 
-DAMAGED: Final = (
-    zipfile.BadZipFile,
-    zlib.error,
-    KeyError,
-    ValueError,
-    NotImplementedError,
-    RuntimeError,
-    EOFError,
-    OSError,
-)
+from pipeline.parsing import archive_files
+
+DAMAGED: Final = (*archive_files.DAMAGED, KeyError, RuntimeError)
 """Errors of a damaged archive, or of one with a password."""
 _MAX_PART_BYTES = 16 * 1024 * 1024
 _MAX_COPIED_BYTES = 96 * 1024 * 1024
