@@ -2,6 +2,7 @@
 
 import re
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
+from email.utils import parsedate_to_datetime
 from types import NoneType
 from typing import Any, ClassVar, Self, get_args
 
@@ -39,6 +40,15 @@ def parse_iso_time(text: str) -> datetime | None:
         return None
     # The first and last year of the calendar leave no room for zones or for adding to the time.
     if not MINYEAR < parsed.year < MAXYEAR:
+        return None
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def parse_header_time(text: str) -> datetime | None:
+    """Parse a time as headers of mails and of HTTP write it (RFC 5322), in UTC without a zone; None if it is none."""
+    try:
+        parsed = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError, IndexError):
         return None
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 

@@ -2,13 +2,13 @@
 
 import mailbox
 from collections.abc import Callable
-from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.importers.imported_item import ImportedItem, LeftOut, Read, SourceError, check, stable_id, text_of, to_metadata
 from pipeline.errors import ParsingError
+from schemas.base import parse_header_time
 from schemas.limits import MAX_FILE_BYTES
 
 if TYPE_CHECKING:
@@ -49,11 +49,6 @@ def _mail(number: int, data: bytes, read_mail: "Callable[[bytes], MailFile]") ->
     labels = [label.strip() for label in headers.get("x-gmail-labels", "").split(",") if label.strip()]
     about = {"source": "mbox", "title": mail.subject, "from": headers.get("from"), "labels": labels}
     metadata = to_metadata({name: text_of(value) if isinstance(value, str) else value for name, value in about.items()})
-    yield check(ImportedItem(stable_id("mbox", identity), text_of(text), _date(mail), metadata))
-
-
-def _date(mail: "MailFile") -> str | None:
-    try:
-        return parsedate_to_datetime(mail.root.headers.get("date", "")).isoformat()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
+    sent_at = parse_header_time(headers.get("date", ""))
+    date = None if sent_at is None else sent_at.isoformat()
+    yield check(ImportedItem(stable_id("mbox", identity), text_of(text), date, metadata))

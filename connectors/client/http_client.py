@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from time import monotonic
 from typing import Any, Final, TypedDict, Unpack
 
@@ -23,6 +22,7 @@ from pipeline.errors import ParsingError, RetryableError
 from pipeline.parsing.url_fetcher import GuardedTransport, resolve_host, tls_context
 from pipeline.runtime.backoff import exponential_backoff
 from schemas.address_secrets import mask_secrets
+from schemas.base import parse_header_time
 from schemas.public_addresses import is_public
 
 USER_AGENT: Final = "recollect/0.1 (+self-hosted memory service)"
@@ -303,15 +303,7 @@ async def fetch_public_document(url: str) -> bytes:
 
 def answered_at(response: httpx2.Response) -> datetime | None:
     """Return the time of a response by the clock of its server; None if it does not tell."""
-    return _http_date(response.headers.get("date", ""))
-
-
-def _http_date(value: str) -> datetime | None:
-    try:
-        at = parsedate_to_datetime(value)
-    except (ValueError, TypeError):
-        return None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+    return parse_header_time(response.headers.get("date", ""))
 
 
 def _retry_after_seconds(response: httpx2.Response) -> float | None:
@@ -319,7 +311,7 @@ def _retry_after_seconds(response: httpx2.Response) -> float | None:
     value = response.headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(value):
         wait = float(value)
-    elif (at := _http_date(value)) is not None:
+    elif (at := parse_header_time(value)) is not None:
         wait = (at - datetime.now(UTC)).total_seconds()
     else:
         return None

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from connectors.errors import ItemError
 from pipeline.parsing.file_types import KIND_BY_EXTENSION, KIND_BY_MIME_TYPE, MEDIA_KINDS
-from schemas.base import Metadata
+from schemas.base import Metadata, parse_iso_time
 from schemas.limits import MAX_FILE_BYTES
 
 _TEXT_ENDINGS = frozenset({".ics", ".vcs"})
@@ -34,11 +34,7 @@ class FileOrFolder:
     @property
     def date(self) -> datetime | None:
         """Time of the last change; None if it is missing or no date, as year 1 stands for in Microsoft's files."""
-        try:
-            at = datetime.fromisoformat(self.modified or "")
-        except ValueError:
-            return None
-        return at if at.year > 1 else None
+        return parse_iso_time(self.modified or "")
 
 
 def file_refusal(name: str, media_type: str | None, size: int | None) -> ItemError | None:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from email.utils import getaddresses, parseaddr, parsedate_to_datetime
+from email.utils import getaddresses, parseaddr
 from typing import Any
 
 from pipeline.parsing.mail.mail_quotations import KnownText, strip_quotations
 from pipeline.parsing.mail.mail_text import MailPart, attached_parts, decode_header_value, mail_text, text_parts
+from schemas.base import parse_header_time
 
 _EXCLUDED_LABELS = frozenset({"TRASH", "SPAM", "DRAFT", "CHAT"})
 _CHARSET = re.compile(r"charset\s*=\s*\"?'?([\w.:-]+)", re.IGNORECASE)
@@ -151,9 +152,5 @@ def _sent_at(internal_date: object, date_header: str) -> datetime | None:
     try:
         return datetime.fromtimestamp(int(str(internal_date)) / 1000, UTC)
     except (ValueError, OverflowError, OSError):
-        pass
-    try:
-        found = parsedate_to_datetime(date_header)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
+        found = parse_header_time(date_header)
+        return found and found.astimezone(UTC)

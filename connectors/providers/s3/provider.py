@@ -8,7 +8,6 @@ trigger a run.
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from pathlib import PurePosixPath
 from typing import Final
 from urllib.parse import quote, unquote_plus, urlencode
@@ -27,7 +26,7 @@ from connectors.providers.s3.credentials import BucketCredentials, ServiceRole
 from connectors.providers.s3.sns import SnsTopics
 from connectors.sync_messages import Checkpoint, Cursor, ItemFile, RemovedItem, SourceItem, SyncMessage, SyncState
 from pipeline.parsing.mail.mail_text import decode_header_value
-from schemas.base import Metadata
+from schemas.base import Metadata, parse_header_time
 from schemas.limits import MAX_FILE_BYTES
 
 _LARGE_OBJECT_BYTES: Final = 1024 * 1024
@@ -353,6 +352,5 @@ def _user_metadata(headers: httpx2.Headers) -> dict[str, str]:
 def _as_fetched(stored: S3Object, answer: httpx2.Response) -> S3Object:
     """Update an object from the response, which may be newer than the listing."""
     etag = answer.headers.get("etag", "").strip('"') or stored.etag
-    modified = answer.headers.get("last-modified")
-    changed = parsedate_to_datetime(modified) if modified else stored.last_modified
+    changed = parse_header_time(answer.headers.get("last-modified", "")) or stored.last_modified
     return replace(stored, etag=etag, size=len(answer.content), last_modified=changed)

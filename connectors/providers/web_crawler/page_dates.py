@@ -1,9 +1,10 @@
-"""Dates of a web page, as its structured data (schema.org in JSON-LD) and its meta elements write them."""
+"""Dates of a web page, as its structured data (schema.org in JSON-LD) writes them."""
 
 import json
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any
+
+from schemas.base import parse_iso_time
 
 _NAMES = ("datePublished", "dateModified")
 
@@ -16,19 +17,10 @@ def structured_dates(scripts: Iterable[str]) -> tuple[str | None, str | None]:
     """
     for described in _described(scripts):
         dates = [described.get(name) for name in _NAMES]
-        published, updated = (date if isinstance(date, str) and to_datetime(date) else None for date in dates)
+        published, updated = (date if isinstance(date, str) and parse_iso_time(date) else None for date in dates)
         if (published or updated) and "WebSite" not in str(described.get("@type")):
             return published, updated
     return None, None
-
-
-def to_datetime(text: str | None) -> datetime | None:
-    """Parse a date or time of ISO 8601, without a zone in UTC; None for anything else."""
-    try:
-        at = datetime.fromisoformat((text or "").strip())
-    except ValueError:
-        return None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _described(scripts: Iterable[str]) -> Iterator[dict[str, Any]]:

@@ -20,7 +20,6 @@ from connectors.providers.common.file_metadata import version_hash
 from connectors.providers.common.item_fetcher import MALFORMED_ANSWER_ERRORS, ItemFetcher
 from connectors.providers.web_crawler.browser_rendering import PageRenderer
 from connectors.providers.web_crawler.content import PageContent, parse_page
-from connectors.providers.web_crawler.page_dates import to_datetime
 from connectors.providers.web_crawler.robots_and_sitemaps import (
     RobotsRules,
     fetch_robots_rules,
@@ -44,7 +43,7 @@ from connectors.sync_messages import (
 from pipeline.errors import ParsingError
 from pipeline.parsing.charset_detection import decode
 from pipeline.parsing.file_types import KIND_BY_MIME_TYPE
-from schemas.base import Metadata
+from schemas.base import Metadata, parse_iso_time
 from schemas.crawl_options import CrawlOptions
 from schemas.limits import MAX_FETCH_BYTES
 
@@ -471,7 +470,7 @@ def _page_item(id_: str, version: str, page: PageContent, url: str, response: ht
     }
     metadata = _response_metadata(id_, response) | {name: value for name, value in values.items() if value}
     title = page.title or urlsplit(url).path
-    date = to_datetime(page.published) or to_datetime(page.updated)
+    date = parse_iso_time(page.published or "") or parse_iso_time(page.updated or "")
     return SourceItem(id=id_, version=version, title=title, text=page.text, url=id_, metadata=metadata, date=date)
 
 
