@@ -113,6 +113,10 @@ class Browser:
         await self._send_devtools_command("Network.enable", {})
         await self._send_devtools_command("Network.emulateNetworkConditions", {"offline": offline, **unlimited})
 
+    async def set_permission(self, name: str, setting: Literal["granted", "denied"]) -> None:
+        """Allow or forbid a page something, such as `clipboard-write`."""
+        await self._send_devtools_command("Browser.setPermission", {"permission": {"name": name}, "setting": setting})
+
     async def screenshot(self) -> bytes:
         """Return a screenshot as PNG."""
         return b64decode(await self._command("GET", "screenshot"))

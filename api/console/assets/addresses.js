@@ -12,5 +12,14 @@ export function to(parts, query = {}) {
 /** Parts and options of the current address. */
 export function here() {
   const [, way, options] = /^#?\/?([^?]*)\??(.*)$/s.exec(location.hash);
-  return { parts: way.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(options) };
+  return { parts: way.split("/").filter(Boolean).map(decoded), query: new URLSearchParams(options) };
+}
+
+/** A part that was typed by hand may have a percent sign that encodes nothing. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }

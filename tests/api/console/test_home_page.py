@@ -159,3 +159,22 @@ async def test_a_namespace_that_was_deleted_leaves_the_navigation(visitor: Conso
     await visitor.press("Delete everything", "dialog")
     await visitor.wait_for_text("short-lived was deleted")
     await visitor.browser.wait_until("return !document.querySelector('nav').innerText.includes('short-lived')")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("ns/short/documents?page=9", "Page 9 of 1, 1 in all"),
+        ("ns/short/memories?page=9", "No memories yet"),
+        ("namespaces?page=99", "← Previous"),
+        ("ns/100%/documents", "namespace: may have letters"),
+        ("ns/short/documents?filter=%7B%22fie", "The address was mistyped or cut off"),
+    ],
+)
+async def test_an_address_that_leads_too_far_or_is_cut_off_says_so(
+    visitor: ConsoleUser, address: str, shown: str
+) -> None:
+    await visitor.ok("POST", "/ns/short/document", {"content": "The kettle is blue.", "id": "kettle"})
+    await visitor.open_signed_in(f"#/{address}")
+    await visitor.wait_for_text(shown)
+    await visitor.browser.severe_log_messages()  # a cut-off address is reported as an error too

@@ -19,6 +19,12 @@ async def test_a_question_is_asked_tried_paused_and_deleted(visitor: ConsoleUser
         await visitor.press("Ask", "form")
         await visitor.wait_for_text("Keep this secret")
         assert (await visitor.text("dialog .secret")).startswith("whsec_")
+        await visitor.browser.set_permission("clipboard-write", "denied")
+        await visitor.press("Copy", "dialog")
+        await visitor.wait_for_text("Not allowed by the browser: select it instead.")
+        await visitor.browser.set_permission("clipboard-write", "granted")
+        await visitor.press("Copy", "dialog")
+        await visitor.wait_for_text("Copied.")
         assert await visitor.accessibility_violations() == []
         await visitor.press("Done", "dialog")
         await visitor.wait_for_text("1 standing question")

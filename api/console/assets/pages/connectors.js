@@ -35,7 +35,7 @@ export async function connectors(view) {
 }
 
 function listed({ connectors: rows, pagination }, way, current) {
-  if (rows.length === 0) return nothing(way, current);
+  if (pagination.totalItems === 0) return nothing(way, current);
   const columns = [
     { name: "Source", show: (row) => link(row) },
     { name: "Account", align: "free", show: (row) => row.account ?? "" },

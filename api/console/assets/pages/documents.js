@@ -79,7 +79,7 @@ class List {
   }
 
   #shown({ documents: rows, pagination }) {
-    if (rows.length === 0) return this.#nothing();
+    if (pagination.totalItems === 0) return this.#nothing();
     const { namespace, rights } = this.#view;
     const address = (page) => to(["ns", namespace, "documents"], { page, sort: this.#sort, filter: this.#filter && JSON.stringify(this.#filter) });
     const columns = [

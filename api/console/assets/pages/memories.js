@@ -40,7 +40,7 @@ export async function memories(view) {
     forget?.node,
     filters.node,
     finder(app, namespace, chosen),
-    found.memories.length > 0 ? listed(found, view, chosen.q) : isFiltered || chosen.q !== "" ? noMatch(namespace, chosen.q) : nothing(view),
+    (found.pagination?.totalItems ?? found.memories.length) > 0 ? listed(found, view, chosen.q) : isFiltered || chosen.q !== "" ? noMatch(namespace, chosen.q) : nothing(view),
     found.pagination ? pager(found.pagination, address) : null,
   ];
 }

@@ -16,15 +16,18 @@ export async function namespaces({ app, api, head, query, signal }) {
   const wanted = query.get("q") ?? "";
   const answer = await api.get("ns", { q: wanted, page: query.get("page") ?? 1, limit: PER_PAGE }, signal);
   const rows = answer.namespaces;
-  if (rows.length === 0 && wanted === "") return [beginning(app)];
+  const isEmpty = answer.pagination.totalItems === 0;
+  if (isEmpty && wanted === "") return [beginning(app)];
+  const names = rows.map((row) => row.namespace);
+  const growth = names.length > 0 ? await api.get("admin/growth", { namespace: names, days: DAYS }, signal) : { namespaces: [] };
   const create = app.who.role === "read" ? null : panel("Create a namespace", () => opener(app), { primary: true, symbol: "plus" });
   head("Namespaces", create?.button);
   return [
     create?.node,
     finder(app, wanted),
-    rows.length === 0
+    isEmpty
       ? empty("No matching namespace", `None that your key opens has “${wanted}” in its name.`)
-      : listed(rows, await api.get("admin/growth", { namespace: rows.map((row) => row.namespace), days: DAYS }, signal)),
+      : listed(rows, growth),
     pager(answer.pagination, (page) => to(["namespaces"], { q: wanted, page })),
   ];
 }

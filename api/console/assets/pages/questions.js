@@ -3,7 +3,7 @@
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
-import { confirmAction, showDialog } from "../parts/dialogs.js";
+import { confirmAction, secretDialog } from "../parts/dialogs.js";
 import { actionForm, button, field, submit } from "../parts/forms.js";
 import { panel } from "../parts/panel.js";
 import { badge, empty } from "../parts/placeholders.js";
@@ -90,16 +90,8 @@ function askForm(view) {
   const url = el("input", { type: "url", required: true, maxlength: LONGEST.url, autocomplete: "off", placeholder: "https://" });
   const ask = async () => {
     const { secret } = await view.api.post(path("ns", view.namespace, "explain", "questions"), { query: query.value, url: url.value });
-    await showSecret(secret);
+    await secretDialog("Keep this secret", "Deliveries are signed with it, and it is shown only now.", secret);
     await view.app.show();
   };
   return actionForm(ask, { class: "stack" }, field("Question", query, "As you would search for it."), field("Receiver", url, "It gets a signed POST for each new memory that answers."), submit("Ask"));
-}
-
-function showSecret(secret) {
-  return showDialog("Keep this secret", (close) => [
-    el("p", {}, "Deliveries are signed with it, and it is shown only now."),
-    el("p", {}, el("code.secret", { tabindex: "0" }, secret)),
-    el("div.actions", {}, button("Done", () => close(true), { class: "primary", autofocus: true })),
-  ]);
 }

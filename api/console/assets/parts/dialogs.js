@@ -1,6 +1,7 @@
 /** Dialogs. */
 
 import { el, freshId } from "../dom.js";
+import { button, copyButton } from "./forms.js";
 
 /** Show a dialog; resolves to the value it was closed with, or null. `build` receives the function that closes it. */
 export function showDialog(title, build) {
@@ -28,9 +29,18 @@ export async function confirmAction(title, text, action) {
     el(
       "div.actions",
       {},
-      el("button", { type: "button", autofocus: true, on: { click: () => close(false) } }, "Cancel"),
-      el("button.danger", { type: "button", on: { click: () => close(true) } }, action),
+      button("Cancel", () => close(false), { autofocus: true }),
+      button(action, () => close(true), { class: "danger" }),
     ),
   ]);
   return answer === true;
+}
+
+/** Show a secret, once. */
+export function secretDialog(title, advice, secret) {
+  return showDialog(title, (close) => [
+    el("p", {}, advice),
+    el("p", {}, el("code.secret", { tabindex: "0" }, secret)),
+    el("div.actions", {}, copyButton(() => secret), button("Done", () => close(true), { class: "primary", autofocus: true })),
+  ]);
 }

@@ -1,6 +1,6 @@
 /** Form controls with labels. */
 
-import { el, freshId } from "../dom.js";
+import { el, freshId, refill } from "../dom.js";
 import { problem } from "./placeholders.js";
 
 /** A control below its label; `hint` is read with it. */
@@ -24,6 +24,17 @@ export function checkbox(label, checked, attributes = {}) {
 
 export function button(label, click, attributes = {}) {
   return el("button", { type: "button", ...attributes, on: { click } }, label);
+}
+
+/** Button that copies a text and says how it went; none where the page is not secure, to which browsers give no clipboard. */
+export function copyButton(read) {
+  if (!navigator.clipboard) return [];
+  const said = el("span.muted", { role: "status" });
+  const copy = async () => {
+    const told = await navigator.clipboard.writeText(read()).then(() => "Copied.", () => "Not allowed by the browser: select it instead.");
+    refill(said, told);
+  };
+  return [button("Copy", copy), said];
 }
 
 /** A form that calls `done` instead of sending itself, once at a time. */

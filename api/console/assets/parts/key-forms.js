@@ -2,7 +2,7 @@
 
 import { path } from "../api.js";
 import { el } from "../dom.js";
-import { showDialog } from "./dialogs.js";
+import { secretDialog, showDialog } from "./dialogs.js";
 import { actionForm, button, checkbox, field, filledValues, select, submit } from "./forms.js";
 
 const ROLES = { read: "Read: sees everything, changes nothing", write: "Write: adds, changes and deletes", admin: "Admin: also manages keys" };
@@ -112,18 +112,6 @@ function days() {
   return el("input", { type: "number", min: "1", max: "3650" });
 }
 
-/** Show a secret, once. */
 function shown({ name, key }) {
-  return showDialog(`The key ${name}`, (close) => {
-    const said = el("span", { role: "status" });
-    const copy = async () => {
-      await navigator.clipboard.writeText(key);
-      said.textContent = "Copied.";
-    };
-    return [
-      el("p", {}, "Shown only once. Store it safely."),
-      el("p", {}, el("code.secret", { tabindex: "0" }, key)),
-      el("div.actions", {}, said, navigator.clipboard ? button("Copy", copy) : null, button("Done", () => close(true), { class: "primary", autofocus: true })),
-    ];
-  });
+  return secretDialog(`The key ${name}`, "Shown only once. Store it safely.", key);
 }

@@ -24,6 +24,7 @@ const AGAIN_MS = 3000;
 
 /** Error with an optional retry button. */
 export function failure(error, retry) {
+  const isFault = error.status === undefined;
   const again = retry && ![403, 404].includes(error.status) ? el("button", { type: "button", on: { click: retry } }, "Try again") : null;
   if (again && error.isPassing) {
     const trying = setInterval(() => (again.isConnected ? retry() : clearInterval(trying)), AGAIN_MS);
@@ -31,8 +32,8 @@ export function failure(error, retry) {
   return el(
     "div.state.failure",
     { role: "alert" },
-    el("h2", {}, error.message),
-    el("p", {}, error.details || hint(error)),
+    el("h2", {}, isFault ? "This can't be shown" : error.message),
+    el("p", {}, isFault ? `The address was mistyped or cut off, or the console has a fault: ${error.message}.` : error.details || hint(error)),
     again,
   );
 }

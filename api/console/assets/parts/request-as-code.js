@@ -1,10 +1,8 @@
 /** A search as code that does the same: curl, Python and TypeScript. */
 
 import { el, refill } from "../dom.js";
-import { button } from "./forms.js";
+import { button, copyButton } from "./forms.js";
 import { panel } from "./panel.js";
-
-const COPIED_MS = 2000;
 
 /** Build a panel with the request in each language; the key is left to the environment. */
 export function requestAsCode(namespace, body) {
@@ -14,18 +12,12 @@ export function requestAsCode(namespace, body) {
   const texts = { curl: curl(url, sent), Python: sent.asOf ? pythonOfPast(url, sent) : python(url, namespace, sent), TypeScript: typescript(url, sent) };
   const code = el("pre.document", { tabindex: "0", "aria-label": "Code" });
   const choices = Object.keys(texts).map((name) => button(name, () => choose(name)));
-  // Browsers give the clipboard to secure pages alone.
-  const copy = navigator.clipboard && button("Copy", async () => {
-    await navigator.clipboard.writeText(code.textContent);
-    refill(copy, "Copied");
-    setTimeout(() => refill(copy, "Copy"), COPIED_MS);
-  });
   const choose = (name) => {
     refill(code, texts[name]);
     for (const choice of choices) choice.setAttribute("aria-pressed", String(choice.textContent === name));
   };
   choose("curl");
-  return panel("This search as code", [el("div.row", {}, choices, copy), code], { name: "code" });
+  return panel("This search as code", [el("div.row", {}, choices, copyButton(() => code.textContent)), code], { name: "code" });
 }
 
 /** Leave out what the service takes by itself. */

@@ -28,14 +28,14 @@ function row(columns, item) {
   return el("tr", { role: "row" }, cells);
 }
 
-/** Links to the previous and next page; null for a single page. `to`: from a page number to its address. */
+/** Links to the previous and next page; null for a single page. `to`: from a page number to its address. A list may have become shorter. */
 export function pager(pagination, to) {
   const { currentPage: at, totalPages: pages, totalItems: items } = pagination;
-  if (pages <= 1) return null;
+  if (Math.max(at, pages) <= 1) return null;
   return el(
     "nav.pager",
     { "aria-label": "Pages" },
-    at > 1 ? el("a", { href: to(at - 1), rel: "prev" }, "← Previous") : el("span", {}),
+    at > 1 ? el("a", { href: to(Math.min(at - 1, pages)), rel: "prev" }, "← Previous") : el("span", {}),
     el("span.muted", {}, `Page ${number(at)} of ${number(pages)}, ${number(items)} in all`),
     at < pages ? el("a", { href: to(at + 1), rel: "next" }, "Next →") : el("span", {}),
   );
