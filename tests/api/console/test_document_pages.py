@@ -119,6 +119,21 @@ async def test_a_list_that_changes_keeps_the_focus(visitor: ConsoleUser) -> None
     assert await visitor.focused() == "The kettle is blue."
 
 
+async def test_a_text_that_somebody_else_changed_is_not_replaced_unseen(visitor: ConsoleUser) -> None:
+    await visitor.ok("POST", "/ns/shared/document", {"content": "The kettle is blue.", "id": "kettle"})
+    await visitor.service.wait_until_idle()
+    await visitor.open_signed_in("#/ns/shared/documents/kettle")
+    await visitor.press("Change this document")
+    await visitor.enter("Text", "The kettle is red.")
+    await visitor.ok("PATCH", "/ns/shared/document/kettle", {"content": "The kettle is green."})
+    await visitor.press("Save")
+    await visitor.wait_for_text("Somebody changed the text meanwhile.")
+    assert (await visitor.ok("GET", "/ns/shared/document/kettle"))["content"] == "The kettle is green."
+    await visitor.press("Save")
+    await visitor.wait_for_text("The document is changed.")
+    assert (await visitor.ok("GET", "/ns/shared/document/kettle"))["content"] == "The kettle is red."
+
+
 async def test_a_document_is_changed(visitor: ConsoleUser, tmp_path: Path) -> None:
     metadata = {"kind": "note", "pages": 3, "tags": ["blue"], "code": "007"}
     body = {"content": "The kettle is blue.", "id": "kettle", "metadata": metadata}

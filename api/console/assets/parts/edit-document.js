@@ -1,6 +1,6 @@
 /** Form that changes a document's text and details, or replaces it with a file. */
 
-import { path } from "../api.js";
+import { ApiError, path } from "../api.js";
 import { el } from "../dom.js";
 import { DocumentDetails } from "./document-details.js";
 import { DREAMING } from "./add-document.js";
@@ -14,10 +14,18 @@ export function editDocumentForm(view, shown) {
 function typing({ app, api, namespace, id }, { content, metadata }) {
   const text = el("textarea.prose", { rows: "10", spellcheck: "false" });
   text.value = content ?? "";
-  const before = text.value;
+  let before = text.value;
   const dreaming = select(DREAMING, "dynamic");
   const about = new DocumentDetails(metadata);
+  /** Fail once if somebody else replaced the text since it was shown. */
+  const refuseIfChanged = async () => {
+    const now = (await api.get(path("ns", namespace, "document", id))).content ?? "";
+    if (now === before) return;
+    before = now;
+    throw new ApiError(409, "Somebody changed the text meanwhile", "Save again to replace theirs with yours.");
+  };
   const save = async () => {
+    if (text.value !== before) await refuseIfChanged();
     const body = { ...(text.value === before ? {} : { content: text.value, dreaming: dreaming.value }), ...about.read() };
     if (Object.keys(body).length === 0) return app.say("Nothing is changed.");
     await api.patch(path("ns", namespace, "document", id), body);
