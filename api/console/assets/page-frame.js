@@ -9,7 +9,9 @@ import { describeKey } from "./permissions.js";
 import { showShortcuts } from "./shortcuts.js";
 import { densitySwitch, themeSwitch } from "./theme-switch.js";
 
-const SAID_MS = 6000;
+const SAID_MS = 4000;
+/** Time to read a letter, slowly. */
+const LETTER_MS = 80;
 /** Time to decide about a message with an action. */
 const UNDO_MS = 12_000;
 const NAMESPACES = 100;
@@ -125,7 +127,7 @@ export class Shell {
   say(text, undo = null) {
     const back = undo && el("button", { type: "button", on: { click: () => { refill(this.#said); this.#app.attempt(undo); } } }, "Undo");
     refill(this.#said, el("p", {}, text, back));
-    this.#silenceAfter(undo ? UNDO_MS : SAID_MS);
+    this.#silenceAfter((undo ? UNDO_MS : SAID_MS) + text.length * LETTER_MS);
   }
 
   /** Take the message away, but not from under a hand or the focus. */

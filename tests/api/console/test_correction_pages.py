@@ -28,6 +28,12 @@ async def test_a_memory_is_edited_and_that_is_taken_back(visitor: ConsoleUser) -
     await visitor.press("Edit")
     await visitor.enter("Memory", "User lives in Faro", "dialog")
     assert await visitor.accessibility_violations() == []
+    await visitor.browser.set_offline(offline=True)
+    try:
+        await visitor.press("Save", "dialog")
+        await visitor.wait_for_text("The service can't be reached.")
+    finally:
+        await visitor.browser.set_offline(offline=False)
     await visitor.press("Save", "dialog")
     await visitor.wait_for_text("Memory changed.")
     await visitor.wait_for_text("Corrected by hand, or by an application")

@@ -20,36 +20,39 @@ const SAID = {
 };
 
 /** Send a correction, tell it with a way back, and call `after`. */
-export async function correct({ app, api, namespace }, body, after) {
-  await app.attempt(async () => {
-    const { id, undo } = await api.post(path("ns", namespace, "explain", "corrections"), body);
-    await after(id);
-    app.say(SAID[body.action], undo && (() => correct({ app, api, namespace }, undo, () => after(body.id))));
-  });
+export async function correct(view, body, after) {
+  await view.app.attempt(async () => tell(view, body, await send(view, body), after));
+}
+
+function send({ api, namespace }, body) {
+  return api.post(path("ns", namespace, "explain", "corrections"), body);
+}
+
+async function tell(view, body, { id, undo }, after) {
+  await after(id);
+  view.app.say(SAID[body.action], undo && (() => correct(view, undo, () => after(body.id))));
 }
 
 /** Buttons for a memory that the key may change; `after` gets the id of the memory that holds afterwards, if any. */
 export function correctionButtons(view, { id, memory, isForgotten }, after) {
   if (!view.rights.writes(view.namespace)) return [];
-  const send = (action, more = {}) => correct(view, { action, id, ...more }, after);
+  const act = (action) => () => correct(view, { action, id }, after);
   const made = (label, click, attributes, symbol) => el("button", { type: "button", "aria-label": `${label}: ${memory}`, ...attributes, on: { click } }, symbol ? icon(symbol) : null, label);
-  if (isForgotten) return [made("Restore", () => send("restore"), { class: "primary" })];
+  if (isForgotten) return [made("Restore", act("restore"), { class: "primary" })];
   return [
-    made("Confirm", () => send("confirm"), { title: "It is still true" }, "check"),
-    made("Edit", () => editDialog(memory, (text) => send("edit", { text })), {}, "edit"),
-    made("No longer true", () => send("end"), { title: "It was true until now, and is kept as history" }),
-    made("Forget", () => send("forget"), { class: "danger", title: "Hide it from every answer; can be undone" }),
+    made("Confirm", act("confirm"), { title: "It is still true" }, "check"),
+    made("Edit", () => edit(view, { id, memory }, after), {}, "edit"),
+    made("No longer true", act("end"), { title: "It was true until now, and is kept as history" }),
+    made("Forget", act("forget"), { class: "danger", title: "Hide it from every answer; can be undone" }),
   ];
 }
 
-function editDialog(memory, save) {
-  return showDialog("Edit this memory", (close) => {
-    const text = el("textarea.prose", { rows: "3", required: true, maxlength: LONGEST, dir: "auto", autofocus: true }, memory);
-    const done = async () => {
-      close(true);
-      await save(text.value.trim());
-    };
+async function edit(view, { id, memory }, after) {
+  const text = el("textarea.prose", { rows: "3", required: true, maxlength: LONGEST, dir: "auto", autofocus: true }, memory);
+  const body = () => ({ action: "edit", id, text: text.value.trim() });
+  const changed = await showDialog("Edit this memory", (close) => {
     const fields = [field("Memory", text, "One fact in one sentence. The old wording stays in the history."), el("div.actions", {}, button("Cancel", () => close(null)), submit("Save"))];
-    return [actionForm(done, { class: "stack" }, fields)];
+    return [actionForm(async () => close(await send(view, body())), { class: "stack" }, fields)];
   });
+  if (changed !== null) await view.app.attempt(() => tell(view, body(), changed, after));
 }

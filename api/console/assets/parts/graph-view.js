@@ -118,7 +118,7 @@ export class GraphView {
     const found = this.#graph.nodes(".found");
     if (found.length === 0) return;
     this.#moved = true;
-    this.#graph.animate({ fit: { eles: found, padding: 80 }, duration: 200 });
+    this.#graph.animate({ fit: { eles: found, padding: 80 }, duration: matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 200 });
   }
 
   destroy() {
