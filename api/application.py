@@ -136,6 +136,7 @@ def create_app(
             allow_origins=cors_origins,
             allow_methods=["*"],
             allow_headers=["*"],
+            allow_private_network=True,
             expose_headers=["x-request-id", "retry-after", "ratelimit", "ratelimit-policy", "x-recollect-stale"],
         )
     exception_handlers.install_exception_handlers(app)

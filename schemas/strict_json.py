@@ -18,7 +18,7 @@ def parse_json(body: bytes) -> Any:
     if _may_exceed(body, MAX_JSON_VALUES):
         raise ValueError(f"The body holds more than {MAX_JSON_VALUES:,} values: split it")
     try:
-        return json.loads(body.decode(), parse_constant=_reject_constant, object_pairs_hook=_unique_keys)
+        return json.loads(body.decode("utf-8-sig"), parse_constant=_reject_constant, object_pairs_hook=_unique_keys)
     except UnicodeDecodeError as error:
         raise ValueError(f"The body is not UTF-8 (at byte {error.start})") from None
     except json.JSONDecodeError as error:

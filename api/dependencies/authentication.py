@@ -47,15 +47,14 @@ NamespacePath = Annotated[str, Path(max_length=MAX_NAMESPACE_LENGTH, pattern=NAM
 
 async def authenticate(request: Request) -> Principal:
     """The principal of a request. Called by the route before the body is read."""
-    given = request.headers.get("authorization")
-    if given is None:
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
         raise UnauthorizedError("No API key", "Send the header `Authorization: Bearer <key>`.")
-    scheme, _, secret = given.partition(" ")
     state = app_state(request)
     shown = await asyncio.gather(state.settings_lock.refresh_if_available(), state.submissions.refresh_if_available())
     request.scope[STALE_SCOPE_KEY] = not all(shown)
     principal = state.keyring.authenticate(secret.strip(), state.clock.now())
-    if scheme.lower() != "bearer" or principal is None:
+    if principal is None:
         raise UnauthorizedError("The API key is not valid", "It is wrong, expired or revoked.")
     request.scope[PRINCIPAL_SCOPE_KEY] = principal
     idempotency.set_request_key(request.headers.get(idempotency.HEADER))

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.dependencies.authentication import PRINCIPAL_SCOPE_KEY
-from api.middleware.exception_handlers import error_response
+from api.middleware.exception_handlers import error_response, too_large
 
 EXEMPT_PATHS: Final = frozenset({"/health", "/ready", "/metrics"})
 """Paths that orchestrators and monitoring need during an overload."""
@@ -172,7 +172,7 @@ class _InFlightRequest:
         self._last_progress = self._loop.time()
         self._body_bytes += len(message.get("body", b""))
         if self._body_bytes > self._limiter.limits.max_body_bytes:
-            raise HTTPException(413)
+            raise too_large(self._limiter.limits.max_body_bytes)
         return message
 
     async def _receive_part(self) -> Message:

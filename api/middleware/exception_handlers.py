@@ -3,10 +3,11 @@
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -46,7 +47,7 @@ _PATTERN_MESSAGES = {
 _EARLIER_INTERFACES = ("/v3/", "/v4/")
 """Interfaces whose failures all have one shape, with a text as `error`."""
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-_STATUS_TITLES = {404: "Not found", 405: "Method not allowed"}
+_STATUS_TITLES = {404: "Not found", 405: "Method not allowed", 413: "The request is too large"}
 
 
 def install_exception_handlers(app: FastAPI) -> None:
@@ -77,24 +78,46 @@ async def _handle_api_error(_: Request, error: ApiError) -> Response:
 
 
 async def _handle_http_error(request: Request, error: HTTPException) -> Response:
-    if error.status_code == 413:
-        return error_response(413, "The request is too large", "Split it, or see the limits in the API reference.")
     title = _STATUS_TITLES.get(error.status_code)
     if title is None:
         return error_response(error.status_code, str(error.detail), None, error.headers)
-    details = f"There is no operation {request.method} {request.url.path}."
-    headers = {"allow": _allowed_methods(request)} if error.status_code == 405 else error.headers
+    if error.status_code == 413:
+        return error_response(413, title, f"At most {error.detail} are read here: send less at a time.")
+    path, methods = request.url.path, _allowed_methods(request)
+    details = f"There is no operation {request.method} {path}. {_advice(request, path, methods)}"
+    headers = {"allow": ", ".join(methods)} if error.status_code == 405 else error.headers
     return error_response(error.status_code, title, details, headers)
 
 
-def _allowed_methods(request: Request) -> str:
-    """Return the methods of all routes with this path, for the Allow header."""
-    scopes = {method: {**request.scope, "method": method} for method in METHODS}
-    return ", ".join(
-        method
-        for method, scope in scopes.items()
-        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
-    )
+def too_large(max_bytes: int) -> HTTPException:
+    """Build the error of a body above a limit; an HTTPException, because FastAPI passes these on while it reads one."""
+    return HTTPException(413, f"{max_bytes / 2**20:g} MiB")
+
+
+def _advice(request: Request, path: str, methods: Sequence[str]) -> str:
+    """Return what to send instead: the same operation without what its path has too much, or what this path takes."""
+    if "access-control-request-method" in request.headers:
+        return "Web pages may call the service from the origins in RECOLLECT_CORS_ORIGINS only."
+    parts = [part for part in path.split("/", _MAX_ADVISED_PARTS)[1:] if part]
+    nearby = ("/" + "/".join(parts[at:]) for at in range(len(parts)))
+    meant = next((near for near in nearby if near != path and _has_operation(request, request.method, near)), None)
+    if meant is not None:
+        return f"Did you mean {request.method} {meant}?"
+    if "//" in path:
+        return "A part of its path is empty."
+    return f"This path takes {', '.join(methods)}." if methods else "/docs/ lists all operations."
+
+
+_MAX_ADVISED_PARTS = 12
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    return [method for method in METHODS if _has_operation(request, method, request.url.path)]
+
+
+def _has_operation(request: Request, method: str, path: str) -> bool:
+    scope = {**request.scope, "method": method, "path": path}
+    return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
 
 
 async def _handle_retryable_error(_: Request, error: RetryableError) -> Response:
@@ -117,12 +140,23 @@ async def _handle_rejected_error(_: Request, error: RejectedError) -> Response:
 async def _handle_validation_error(request: Request, error: RequestValidationError) -> Response:
     problems = error.errors()
     shown = [validation_issue(problem, error.body) for problem in problems[:MAX_VALIDATION_ISSUES]]
+    unknown = [problem["loc"] for problem in problems if problem["type"] == "extra_forbidden"]
+    if any(len(loc) == len(("body", "field")) for loc in unknown) and (fields := _body_fields(request)):
+        shown.append({"message": f"body: its fields are {', '.join(fields)}", "path": []})
     if len(problems) > MAX_VALIDATION_ISSUES:
         shown.append({"message": f"and {len(problems) - MAX_VALIDATION_ISSUES} more problems", "path": []})
     if request.url.path.startswith(_EARLIER_INTERFACES):
         return error_response(400, "The request is not valid", "; ".join(str(issue["message"]) for issue in shown))
     where = str(problems[0]["loc"][0]) if problems and problems[0]["loc"] else "body"
     return _json_response(400, {"success": False, "error": shown, "data": {"in": where}})
+
+
+def _body_fields(request: Request) -> list[str]:
+    """Return the fields that an operation reads; none where they depend on one of them."""
+    body = getattr(request.scope["route"], "body_field", None)
+    kinds = () if body is None else (body.field_info.annotation, *get_args(body.field_info.annotation))
+    models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    return [field.alias or name for name, field in models[0].model_fields.items()] if len(models) == 1 else []
 
 
 def validation_issue(error: Mapping[str, Any], body: object) -> dict[str, object]:

@@ -16,6 +16,7 @@ from starlette.types import Message, Receive, Scope
 
 from api.dependencies.authentication import app_state, authenticate, authenticated_principal, required_scopes
 from api.errors.http_errors import BadRequestError, ForbiddenError, QuotaExceededError, TooManyRequestsError
+from api.middleware.exception_handlers import too_large
 from api.policies.audit_log import AUDITED_OPERATIONS, audit_entry
 from api.policies.recall_log import READ_NAMESPACES_SCOPE_KEY, ids_shown, purpose_of, query_digest
 from api.routes.kept_answers import KEPT_OPERATIONS, KeptAnswer, find_kept_answer, keep_answer
@@ -212,7 +213,7 @@ def _limit_body(request: Request, max_bytes: int) -> Receive:
     """Wrap `receive`: HTTPException 413 if the body exceeds `max_bytes`."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > max_bytes:
-        raise HTTPException(413)
+        raise too_large(max_bytes)
     receive, size = request.receive, 0
 
     async def bounded() -> Message:
@@ -220,7 +221,7 @@ def _limit_body(request: Request, max_bytes: int) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > max_bytes:
-            raise HTTPException(413)
+            raise too_large(max_bytes)
         return message
 
     return bounded

@@ -8,7 +8,8 @@ import pytest
 
 from pipeline.errors import NotReadyError, OutageError
 from pipeline.ports import Position
-from tests.api.conftest import Service
+from schemas.limits import MAX_BODY_BYTES
+from tests.api.conftest import ADMIN, Service
 from tests.support.contract_client import ContractClient
 
 pytestmark = pytest.mark.anyio
@@ -251,6 +252,61 @@ async def test_a_method_that_a_path_has_not_is_answered_with_those_it_has(
 ) -> None:
     response = await client(method, path)
     assert (response.status_code, response.headers["allow"]) == (405, allowed)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "advice"),
+    [
+        ("POST", "/ns/alice/search/", "Did you mean POST /ns/alice/search?"),
+        ("POST", "/ns/alice/document/", "Did you mean POST /ns/alice/document?"),
+        ("POST", "/v5/ns/alice/search", "Did you mean POST /ns/alice/search?"),
+        ("POST", "/docs/ns/alice/search", "Did you mean POST /ns/alice/search?"),
+        ("GET", "/ns/alice//document/x", "Did you mean GET /ns/alice/document/x?"),
+        ("POST", "/ns//search", "A part of its path is empty."),
+        ("GET", "/ns/alice/search", "This path takes POST."),
+        ("GET", "/api/v1/memories", "/docs/ lists all operations."),
+        ("GET", "/" + "a/" * 20_000, "/docs/ lists all operations."),
+    ],
+)
+async def test_what_is_no_operation_is_answered_with_what_may_be_meant(
+    client: ContractClient, method: str, path: str, advice: str
+) -> None:
+    response = await client(method, path)
+    assert response.status_code in (404, 405)
+    assert response.json()["details"].endswith(f"{path}. {advice}")
+
+
+async def test_a_preflight_is_answered_with_the_setting_that_allows_it(client: ContractClient) -> None:
+    asked = {"origin": "https://app.example", "access-control-request-method": "POST"}
+    response = await client("OPTIONS", SEARCH, headers=asked)
+    assert response.status_code == 405
+    assert "RECOLLECT_CORS_ORIGINS" in response.json()["details"]
+
+
+async def test_too_large_a_body_is_answered_with_the_limit(client: ContractClient) -> None:
+    response = await client("POST", SEARCH, content=b" " * (MAX_BODY_BYTES + 1))
+    assert response.status_code == 413
+    assert "2 MiB" in response.json()["details"]
+
+
+@pytest.mark.parametrize("sent", ["", "Bearer ", "{key}", "Basic {key}", "Token {key}"])
+async def test_a_header_without_a_bearer_key_is_answered_with_how_it_is_sent(client: ContractClient, sent: str) -> None:
+    response = await client("GET", "/organization", headers={"authorization": sent.format(key=ADMIN)})
+    assert response.status_code == 401
+    assert "`Authorization: Bearer <key>`" in response.json()["details"]
+
+
+async def test_an_unknown_field_is_answered_with_the_known_ones(client: ContractClient) -> None:
+    refused = await client.fails(400, "POST", "/ns/alice/profile", {"query": "x"})
+    assert [problem["message"] for problem in refused["error"]] == [
+        "query: is not a known field",
+        "body: its fields are filter, buckets",
+    ]
+
+
+async def test_a_byte_order_mark_before_json_is_passed_over(client: ContractClient) -> None:
+    response = await client("POST", "/ns/alice/document", content=b'\xef\xbb\xbf{"content": "x"}')
+    assert response.status_code == 200
 
 
 async def test_a_body_without_a_content_type_is_taken_for_json(client: ContractClient) -> None:
