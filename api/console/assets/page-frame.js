@@ -5,7 +5,7 @@ import { el, freshId, rebuild, refill, showOnce } from "./dom.js";
 import { icon } from "./icons.js";
 import { groupsFor } from "./navigation.js";
 import { loading } from "./parts/placeholders.js";
-import { describeKey } from "./permissions.js";
+import { describeKey, nameRights } from "./permissions.js";
 import { showShortcuts } from "./shortcuts.js";
 import { densitySwitch, themeSwitch } from "./theme-switch.js";
 
@@ -153,7 +153,7 @@ export class Shell {
     return el(
       "div.account",
       {},
-      el("span.who", { title: describeKey(who) }, who.name === who.role ? describeKey(who) : `${who.name} · ${who.role}`),
+      el("span.who", { title: describeKey(who) }, who.name === who.role ? describeKey(who) : `${who.name} · ${nameRights(who)}`),
       el("div.switches", {}, themeSwitch(), densitySwitch()),
       el(
         "div.row",

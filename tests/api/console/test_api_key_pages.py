@@ -89,6 +89,38 @@ async def test_who_renews_their_own_key_goes_on_with_the_new_secret(visitor: Con
     assert await visitor.browser.inner_text("h1") == "Namespaces"
 
 
+@pytest.mark.parametrize(
+    ("scopes", "offered"),
+    [
+        (["read"], set()),
+        (["read", "write"], {"Add documents", "Change this document", "Save"}),
+        (
+            ["read", "forget"],
+            {"Delete selected", "Delete this document", "Forget by description", "Delete this namespace"},
+        ),
+        (["read", "connect"], {"Connect a source"}),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+async def test_a_key_with_a_part_of_its_role_is_offered_only_that(
+    visitor: ConsoleUser, scopes: list[str], offered: set[str]
+) -> None:
+    await visitor.ok(
+        "POST", "/ns/partly/document", {"content": "I live in Lisbon.", "id": "note", "dreaming": "instant"}
+    )
+    await visitor.service.wait_until_idle()
+    key = (await visitor.ok("POST", "/admin/keys", {"name": "part", "role": "write", "scopes": scopes}))["key"]
+    await visitor.open_signed_in("#/ns/partly/documents", key)
+    assert sorted((await visitor.text(".who")).removeprefix("part · ").split(", ")) == sorted(scopes)
+    found: set[str] = set()
+    for page in ("documents", "documents/note", "memories", "connectors", "settings"):
+        await visitor.navigate(f"#/ns/partly/{page}")
+        script = "return [...document.querySelectorAll('main button, main summary')].map((one) => one.innerText)"
+        found |= set(await visitor.browser.execute(script))
+    always = {"Sort and filter", "Filter", "Find", "1 passage", "Events in the log"}
+    assert found - always == offered
+
+
 async def test_a_key_that_ends_meanwhile_leads_back_to_the_door(visitor: ConsoleUser) -> None:
     created = await visitor.ok("POST", "/admin/keys", {"name": "short", "role": "read"})
     await visitor.sign_in(created["key"])

@@ -30,7 +30,7 @@ export async function connector(view) {
   const [known] = await Promise.all([connectorStates(view), look()]);
   poll(signal, LOOK_MS, look);
   const own = known.connectors.find((one) => one.id === id);
-  return [place, view.rights.writes(namespace) ? limit(view, way, newest.documentLimit, look) : null, own ? [connectorOperations(view, own), reconnection(view, own)] : null];
+  return [place, view.rights.connects(namespace) ? limit(view, way, newest.documentLimit, look) : null, own ? [connectorOperations(view, own), reconnection(view, own)] : null];
 }
 
 function parts(view, shown, act) {
@@ -38,7 +38,7 @@ function parts(view, shown, act) {
   return [
     el("h2", {}, NAMES[shown.provider], shown.account ? `, ${shown.account}` : ""),
     facts(shown),
-    rights.writes(namespace) ? actions(view, shown, act) : null,
+    rights.connects(namespace) ? actions(view, shown, act) : null,
     el("h2", {}, "Runs"),
     shown.syncs.length === 0 ? el("p.muted", {}, "No runs yet.") : el("ol.plain.passages", {}, shown.syncs.map((one) => el("li.result", {}, run(one, namespace)))),
   ];

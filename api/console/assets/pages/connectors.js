@@ -23,7 +23,7 @@ export async function connectors(view) {
   const look = async () => renew(place, await api.get(path(...way), options, signal), (answer) => listed(answer, way, app.namespace));
   const [known] = await Promise.all([connectorStates(view), look()]);
   poll(signal, LOOK_MS, look);
-  const connect = namespace !== undefined && rights.writes(namespace) ? panel("Connect a source", () => connectSourceForm(view), { primary: true, symbol: "plus" }) : null;
+  const connect = namespace !== undefined && rights.connects(namespace) ? panel("Connect a source", () => connectSourceForm(view), { primary: true, symbol: "plus" }) : null;
   if (connect) view.head("Connectors", connect.button);
   return [
     connect?.node,

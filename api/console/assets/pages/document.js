@@ -37,7 +37,7 @@ export async function document(view) {
     shown.title ?? shown.id,
     original(view, shown),
     change?.button,
-    rights.writes(namespace) ? button("Delete this document", () => remove(view, shown), { class: "danger" }) : null,
+    rights.forgets(namespace) ? button("Delete this document", () => remove(view, shown), { class: "danger" }) : null,
   );
   return [change?.node, place, log(view)];
 }

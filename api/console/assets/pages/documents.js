@@ -89,17 +89,17 @@ class List {
       { name: "Memories", align: "number", show: (row) => number(row.system.memoryCount) },
       { name: "Added", show: (row) => time(row.system.createdAt) },
     ];
-    if (rights.writes(namespace)) columns.push({ name: "Select", show: (row) => this.#choice(row) });
+    if (rights.forgets(namespace)) columns.push({ name: "Select", show: (row) => this.#choice(row) });
     return [
       table(plural(pagination.totalItems, "document"), columns, rows),
-      rights.writes(namespace) ? this.#deletion() : null,
+      rights.forgets(namespace) ? this.#deletion() : null,
       pager(pagination, address),
     ];
   }
 
   #nothing() {
     if (this.#filter) return empty("No document matches the filter", "Change it above, or show all of them.");
-    const advice = this.#view.rights.writes(this.#view.namespace) ? "Add a text, a URL or files above." : "Your key is read-only.";
+    const advice = this.#view.rights.writes(this.#view.namespace) ? "Add a text, a URL or files above." : "Your key may not add any.";
     return empty("There are no documents here yet", advice);
   }
 

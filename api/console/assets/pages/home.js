@@ -24,7 +24,7 @@ const CHART = { width: 360, height: 56 };
 export async function home(view) {
   const { app, api, rights, signal } = view;
   const { namespaces, pagination } = await api.get("ns", { limit: NAMESPACES }, signal);
-  if (namespaces.length === 0) return [app.who.role === "read" ? nothing() : firstSteps(view)];
+  if (namespaces.length === 0) return [rights.writer ? firstSteps(view) : nothing()];
   const names = namespaces.map((row) => row.namespace);
   const growth = await api.get("admin/growth", { namespace: names, days: DAYS }, signal);
   const [status, sources, memories] = await Promise.all([

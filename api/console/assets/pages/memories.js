@@ -33,7 +33,7 @@ export async function memories(view) {
   ]);
   const isFiltered = FILTERS.some((name) => chosen[name] !== "");
   const filters = panel("Filter", filterForm(app, namespace, chosen, sources.documents), { open: isFiltered });
-  const forget = rights.writes(namespace) ? panel("Forget by description", () => forgetting(app, api, namespace)) : null;
+  const forget = rights.forgets(namespace) ? panel("Forget by description", () => forgetting(app, api, namespace)) : null;
   head("Memories", filters.button, forget?.button);
   const address = (page) => to(["ns", namespace, "memories"], { ...chosen, page });
   return [
@@ -130,7 +130,7 @@ function listed({ memories: rows, pagination, isComplete }, view, wanted) {
     { name: "Version", align: "number", show: (row) => String(row.version ?? "") },
     { name: "Changed", show: (row) => time(row.system.updatedAt) },
   ];
-  if (rights.writes(namespace)) columns.push({ name: "Actions", show: (row) => el("details.menu-of-row", {}, el("summary", { "aria-label": `Correct ${row.memory}` }, "Correct"), el("div.row", {}, correctionButtons(view, row, () => app.show()))) });
+  if (rights.corrects(namespace)) columns.push({ name: "Actions", show: (row) => el("details.menu-of-row", {}, el("summary", { "aria-label": `Correct ${row.memory}` }, "Correct"), el("div.row", {}, correctionButtons(view, row, () => app.show()))) });
   const newest = isComplete === false ? " among the newest" : "";
   const title = pagination ? `${plural(pagination.totalItems, "memory", "memories")}${newest}` : `${plural(rows.length, "memory", "memories")} about “${wanted}”, most similar first`;
   return table(title, columns, rows);

@@ -12,7 +12,7 @@ import { pager, table } from "../parts/tables.js";
 const PER_PAGE = 20;
 const DAYS = 30;
 
-export async function namespaces({ app, api, head, query, signal }) {
+export async function namespaces({ app, api, rights, head, query, signal }) {
   const wanted = query.get("q") ?? "";
   const answer = await api.get("ns", { q: wanted, page: query.get("page") ?? 1, limit: PER_PAGE }, signal);
   const rows = answer.namespaces;
@@ -20,7 +20,7 @@ export async function namespaces({ app, api, head, query, signal }) {
   if (isEmpty && wanted === "") return [beginning(app)];
   const names = rows.map((row) => row.namespace);
   const growth = names.length > 0 ? await api.get("admin/growth", { namespace: names, days: DAYS }, signal) : { namespaces: [] };
-  const create = app.who.role === "read" ? null : panel("Create a namespace", () => opener(app), { primary: true, symbol: "plus" });
+  const create = !rights.writer ? null : panel("Create a namespace", () => opener(app), { primary: true, symbol: "plus" });
   head("Namespaces", create?.button);
   return [
     create?.node,
@@ -70,6 +70,6 @@ function opener(app) {
 }
 
 function beginning(app) {
-  if (app.who.role === "read") return empty("Nothing to see yet", "No namespace that your key opens has content.");
+  if (!app.rights.writer) return empty("Nothing to see yet", "No namespace that your key opens has content.");
   return empty("No namespaces yet", "A namespace holds the documents and memories of one person, team or project. Name one, then add a text, a file or a URL.", opener(app));
 }

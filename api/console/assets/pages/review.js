@@ -44,7 +44,7 @@ function decision(view, { kind, reason, certainty, newer, older }, load) {
   return [
     el("header", {}, el("span", {}, badge(word, tone), " ", says), el("span.muted", {}, el("bdi", {}, describeReason(reason)), certainty === null ? null : `, certainty ${Math.round(certainty * 100)} %`)),
     el("div.sides", {}, side("Before", older, view.namespace), side("Now", newer, view.namespace)),
-    view.rights.writes(view.namespace)
+    view.rights.corrects(view.namespace)
       ? el(
           "div.row",
           {},

@@ -21,10 +21,14 @@ export async function settings(view) {
   if (found === null) return [noContent(view)];
   const [{ supportingContext: context, system }, { organizationalContext: organization }] = found;
   const began = el("p.muted", {}, "Created ", time(system.createdAt), ", settings changed ", time(system.updatedAt), ".");
-  const everywhere = organizations(organization);
-  if (!rights.writes(namespace)) return [began, el("h2", {}, "Context"), el("p", {}, context ?? "Not set."), everywhere];
   const save = (supportingContext) => api.patch(path("ns", namespace), { supportingContext });
-  return [began, el("section.card", {}, contextForm(app, { ...CONTEXT, value: context }, save)), everywhere, el("div.two", {}, moving(view), ending(view))];
+  const shown = rights.writes(namespace) ? el("section.card", {}, contextForm(app, { ...CONTEXT, value: context }, save)) : [el("h2", {}, "Context"), el("p", {}, context ?? "Not set.")];
+  return [
+    began,
+    shown,
+    organizations(organization),
+    el("div.two", {}, rights.corrects(namespace) ? moving(view) : null, rights.forgets(namespace) ? ending(view) : null),
+  ];
 }
 
 /** Null for a namespace that does not exist yet; any other error goes on. */

@@ -8,8 +8,8 @@ import { actionForm, button, field, filledValues, submit } from "./forms.js";
 const ALL = "admin/connectors";
 
 /** Connectors of every namespace, pending ones included, and verification tokens that providers sent. */
-export function connectorStates({ api, rights, signal }) {
-  return rights.operator ? api.get(ALL, {}, signal) : { connectors: [], verificationTokens: {} };
+export function connectorStates({ api, namespace, rights, signal }) {
+  return rights.operator && rights.connects(namespace) ? api.get(ALL, {}, signal) : { connectors: [], verificationTokens: {} };
 }
 
 /** Controls of one connector. */

@@ -35,7 +35,7 @@ async function tell(view, body, { id, undo }, after) {
 
 /** Buttons for a memory that the key may change; `after` gets the id of the memory that holds afterwards, if any. */
 export function correctionButtons(view, { id, memory, isForgotten }, after) {
-  if (!view.rights.writes(view.namespace)) return [];
+  if (!view.rights.corrects(view.namespace)) return [];
   const act = (action) => () => correct(view, { action, id }, after);
   const made = (label, click, attributes, symbol) => el("button", { type: "button", "aria-label": `${label}: ${memory}`, ...attributes, on: { click } }, symbol ? icon(symbol) : null, label);
   if (isForgotten) return [made("Restore", act("restore"), { class: "primary" })];
