@@ -57,9 +57,8 @@ class HealthSnapshot:
     log_bytes: int | None
     disk_free_bytes: int | None
     index_cache: IndexCacheStats
-    bus_issue: str | None
-    """Why lag and dead letters are unknown, and empty here; None if they are known."""
     health_issues: Sequence[HealthIssue]
+    """Among them one of the bus where lag and dead letters are unknown, and empty here."""
 
 
 @dataclass(eq=False)
@@ -108,13 +107,14 @@ class HealthService:
 
     async def snapshot(self) -> HealthSnapshot:
         """Check every part once; while the bus does not answer, all others."""
-        lag, dead_letters, bus_issue = dict[tuple[str, str], int](), dict[str, int](), None
+        lag, dead_letters = dict[tuple[str, str], int](), dict[str, int]()
+        issues = await self.health_issues()
         try:
             async with self._bus_deadline():
                 lag = await self._lag()
                 dead_letters = {topic.name: await self.bus.depth(topic.dead_letter_topic) for topic in ALL_TOPICS}
         except OutageError as error:
-            bus_issue = str(error)
+            issues = with_bus_issue(issues, error)
         return HealthSnapshot(
             bus_description=self.bus.description,
             lag=lag,
@@ -123,8 +123,7 @@ class HealthService:
             log_bytes=await asyncio.to_thread(lambda: self.bus.disk_bytes),
             disk_free_bytes=self._disk_free_bytes(),
             index_cache=self.index_cache.stats,
-            bus_issue=bus_issue,
-            health_issues=await self.health_issues(),
+            health_issues=issues,
         )
 
     async def exposition(self) -> bytes:
@@ -154,6 +153,12 @@ class HealthService:
 
     def _made_folders(self) -> list[Path]:
         return [folder for folder in self.folders if folder.exists()]
+
+
+def with_bus_issue(issues: list[HealthIssue], outage: OutageError) -> list[HealthIssue]:
+    """Return issues with that of a bus which does not answer, unless they tell of the bus already."""
+    known = any(issue.component == "bus" for issue in issues)
+    return issues if known else [*issues, HealthIssue("bus", str(outage))]
 
 
 def _stage_health_issues(readiness: ReadinessState) -> Iterator[HealthIssue]:

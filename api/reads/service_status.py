@@ -11,7 +11,6 @@ from api.dependencies.app_state import AppState
 from api.errors.http_errors import NotFoundError
 from api.presenters.resource_presenter import display_title
 from pipeline.bus.records import DEAD_LETTER_HEADERS, DeadLetter
-from pipeline.health import HealthIssue
 from pipeline.rows import DocumentRow
 from pipeline.store.lancedb.table_size import sum_sizes
 from schemas.http.extensions import operations_bodies as bodies
@@ -36,15 +35,12 @@ async def service_status(state: AppState) -> bodies.StatusResponse:
     lag: Counter[str] = Counter()
     for (group, _), count in snapshot.lag.items():
         lag[group] += count
-    health_issues = await state.health.health_issues()
-    if snapshot.bus_issue is not None and not any(issue.component == "bus" for issue in health_issues):
-        health_issues.append(HealthIssue("bus", snapshot.bus_issue))
     delayed = await delayed_documents(state)
     return bodies.StatusResponse(
         version=version("recollect"),
         bus=snapshot.bus_description,
         health_issues=[
-            bodies.HealthIssueResponse(part=issue.component, reason=issue.reason) for issue in health_issues
+            bodies.HealthIssueResponse(part=issue.component, reason=issue.reason) for issue in snapshot.health_issues
         ],
         namespaces=state.catalog.count(),
         documents=dict(sorted(documents.items())),

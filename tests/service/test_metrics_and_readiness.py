@@ -87,6 +87,7 @@ async def test_a_bus_that_does_not_answer_is_named_and_costs_no_other_figure(
         assert metric("disk_free_bytes")
         assert metric("consumer_lag_records", stage="embed", topic="documents.chunked.v1") is None
         assert metric("dead_letters", topic="documents.submitted.v1") is None
+        assert metric("health_issues", component="bus") == 1
         reason = f"{bus.description} did not answer within 0 s."
         named = [{"part": "bus", "reason": reason}]
         answer = await service.client("GET", "/ready")

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 from api.dependencies.authentication import AppStateDependency
 from api.middleware.exception_handlers import DEFAULT_RETRY_AFTER_SECONDS
 from pipeline.errors import OutageError
+from pipeline.health import with_bus_issue
 
 router = APIRouter(include_in_schema=False)
 EXPOSITION_CONTENT_TYPE = "text/plain; version=1.0.0; charset=utf-8"
@@ -23,14 +24,13 @@ async def health() -> dict[str, str]:
 async def ready(state: AppStateDependency) -> Response:
     """Report whether every component works; 503 with the reasons otherwise."""
     issues = await state.health.health_issues()
-    reasons = [{"part": issue.component, "reason": issue.reason} for issue in issues]
     lag: Counter[str] = Counter()
     try:
         for (group, _), count in (await state.health.lag()).items():
             lag[group] += count
     except OutageError as error:
-        if not any(reason["part"] == "bus" for reason in reasons):
-            reasons.append({"part": "bus", "reason": str(error)})
+        issues = with_bus_issue(issues, error)
+    reasons = [{"part": issue.component, "reason": issue.reason} for issue in issues]
     body = {"status": "not ready" if reasons else "ready", "reasons": reasons, "lag": dict(lag)}
     headers = {"retry-after": str(DEFAULT_RETRY_AFTER_SECONDS)} if reasons else None
     return JSONResponse(body, 503 if reasons else 200, headers)
