@@ -5,7 +5,6 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from pathlib import Path
 
 from app.generation_pipeline import Pipeline
 from pipeline.bus.records import decode_batch
@@ -25,14 +24,15 @@ REMEDY = (
 )
 
 
-def verify_last_run(pipeline: Pipeline, file: Path) -> None:
+def verify_last_run(pipeline: Pipeline) -> None:
     """StoreMismatchError if the tables do not know their last run with this log: an older copy was put back.
 
-    `file`: beside the log, so that it is copied with it; holds that run, which is this one from now on. Only tables of
+    A file beside the log, so that it is copied with it, holds that run, which is this one from now on. Only tables of
     one process, in a folder, keep a list of their runs.
     """
     if pipeline.store.write_ahead_log is None:
         return
+    file = pipeline.resources.settings.data_dir / "log" / "last-runs.json"
     history = pipeline.store.write_ahead_log.history
     last_runs: dict[str, str] = json.loads(file.read_bytes()) if file.exists() else {}
     tables = history.sessions[0]

@@ -298,9 +298,7 @@ async def open_supervisor(
             if runs_stages or serves_requests:
                 await verify_log_covers_tables(resources.bus, supervisor.pipeline.store)
                 await verify_tables_cover_log(supervisor.pipeline)
-                await asyncio.to_thread(
-                    verify_last_run, supervisor.pipeline, settings.data_dir / "log" / "last-runs.json"
-                )
+                await asyncio.to_thread(verify_last_run, supervisor.pipeline)
             if serves_requests:
                 await supervisor.pipeline.catch_up()
             yield supervisor

@@ -128,12 +128,9 @@ def _formed(incarnation: str, memory: StatedMemory, now: datetime) -> FormedMemo
         if memory.replaces is None
         else (Relation(kind="updates", target=memory.replaces, reason=CLIENT_UPDATE_REASON),)
     )
-    return FormedMemory(
+    return FormedMemory.of(
+        memory,
         id=memory_id(incarnation, memory.text),
-        text=memory.text,
-        is_static=memory.is_static,
-        date=memory.date,
-        event_dates=memory.event_dates,
         relations=(*update, *memory.relations),
         effective_at=now if memory.is_about_now else None,
         extracted_by=EXTRACTOR,

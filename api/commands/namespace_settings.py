@@ -1,8 +1,8 @@
 """Commands on namespaces: each publishes the whole new state and takes effect before it returns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 from uuid import uuid4
 
 from api.dependencies.app_state import AppState
@@ -45,21 +45,14 @@ async def get_or_create_namespace(state: AppState, namespace_name: str) -> Names
 
 async def set_supporting_context(state: AppState, namespace_name: str, supporting_context: str | None) -> NamespaceRow:
     async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
-        row = replace(
-            state.require_namespace(namespace_name),
-            supporting_context=supporting_context,
-            updated_at=state.clock.now(),
-        )
-        await _publish_namespace(state, row)
-        return row
+        row = state.require_namespace(namespace_name)
+        return await _change_namespace(state, row, supporting_context=supporting_context)
 
 
 async def set_recall_log(state: AppState, namespace_name: str, *, enabled: bool) -> NamespaceRow:
     """Begin or end to record the reads of a namespace."""
     async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
-        row = replace(state.require_namespace(namespace_name), recall_log=enabled, updated_at=state.clock.now())
-        await _publish_namespace(state, row)
-        return row
+        return await _change_namespace(state, state.require_namespace(namespace_name), recall_log=enabled)
 
 
 async def delete_namespace(state: AppState, namespace_name: str) -> RemovedCounts:
@@ -67,17 +60,9 @@ async def delete_namespace(state: AppState, namespace_name: str) -> RemovedCount
     async with state.settings_lock.acquire(f"namespace/{namespace_name}"):
         row = state.require_namespace(namespace_name)
         counts = count_contents(state, row)
-        deleted = replace(
-            row,
-            epoch=row.epoch + 1,
-            incarnations=(),
-            supporting_context=None,
-            description=None,
-            buckets={},
-            recall_log=False,
-            updated_at=state.clock.now(),
+        await _publish_namespace(
+            state, NamespaceRow(row.name, row.epoch + 1, (), created_at=row.created_at, updated_at=state.clock.now())
         )
-        await _publish_namespace(state, deleted)
     await _request_operation(state, "purge", row, None)
     return counts
 
@@ -124,8 +109,7 @@ async def set_buckets(state: AppState, namespace_name: str, buckets: Mapping[str
         merged = {**row.buckets, **buckets}
         if len(merged | state.catalog.organization().buckets) > MAX_BUCKETS:
             raise BadRequestError("Too many buckets", f"A namespace has at most {MAX_BUCKETS}.")
-        row = replace(row, buckets=merged, updated_at=state.clock.now())
-        await _publish_namespace(state, row)
+        row = await _change_namespace(state, row, buckets=merged)
     return effective_buckets(row, state.catalog.organization())
 
 
@@ -136,8 +120,7 @@ async def delete_buckets(state: AppState, namespace_name: str, buckets: list[str
         _reject_organization_buckets(state, dict.fromkeys(buckets, ""))
         kept = {bucket: description for bucket, description in row.buckets.items() if bucket not in buckets}
         if kept != row.buckets:
-            row = replace(row, buckets=kept, updated_at=state.clock.now())
-            await _publish_namespace(state, row)
+            row = await _change_namespace(state, row, buckets=kept)
     return effective_buckets(row, state.catalog.organization())
 
 
@@ -177,13 +160,16 @@ async def delete_organization_buckets(state: AppState, buckets: list[str]) -> di
 
 async def _publish_organization(state: AppState, context: str | None, buckets: dict[str, str]) -> None:
     change = OrganizationChanged(context=context, buckets=buckets, updated_at=state.clock.now())
-    await _publish_settings(state, "organization", SettingsChanged(change=change))
+    await state.settings_lock.publish(state.publisher, [("organization", SettingsChanged(change=change))])
+
+
+async def _change_namespace(state: AppState, row: NamespaceRow, **changes: Any) -> NamespaceRow:
+    """Publish a namespace with some fields changed, and return it; the caller holds its lock."""
+    changed = replace(row, **changes, updated_at=state.clock.now())
+    await _publish_namespace(state, changed)
+    return changed
 
 
 async def _publish_namespace(state: AppState, row: NamespaceRow) -> None:
-    change = NamespaceChanged(**{field.name: getattr(row, field.name) for field in fields(row)})
-    await _publish_settings(state, f"namespace/{row.name}", SettingsChanged(change=change))
-
-
-async def _publish_settings(state: AppState, key: str, event: SettingsChanged) -> None:
-    await state.settings_lock.publish(state.publisher, [(key, event)])
+    event = SettingsChanged(change=NamespaceChanged.of(row))
+    await state.settings_lock.publish(state.publisher, [(f"namespace/{row.name}", event)])
