@@ -99,12 +99,12 @@ export class Shell {
     const { parts } = here();
     const path = parts.join("/");
     this.#unfold(false);
-    this.#main.setAttribute("aria-busy", "true");
-    if (this.#path === path) return;
+    if (this.#path === path) return this.#main.setAttribute("aria-busy", "true");
     this.#path = path;
     refill(this.#place, trail(parts));
     this.#show({ title, actions: [] }, loading(title.toLowerCase()));
     this.#heading.focus();
+    return undefined;
   }
 
   /** Show a page with the actions beside its name; at another address of the same page, from its beginning unless the focus stays where it is. */

@@ -67,6 +67,22 @@ async def test_who_uses_the_keyboard_stays_where_they_were_and_reaches_undo(visi
     assert await visitor.focused() == "Memories"
 
 
+async def test_a_memory_is_forgotten_with_its_sentence(visitor: ConsoleUser) -> None:
+    await _add(visitor, "redacted", "I live in Lisbon. I am allergic to nuts.", "2026-03-02")
+    await visitor.open_signed_in("#/ns/redacted/memories")
+    await visitor.press("User is allergic to nuts")
+    await visitor.press("Take its sentence out")
+    await visitor.wait_for_text("I am allergic to nuts.")
+    assert await visitor.accessibility_violations() == []
+    assert await visitor.horizontal_overflow() == 0
+    await visitor.press("Forget and take the sentences out", "dialog")
+    await visitor.wait_for_text("Forgotten: 1, with their sentences.")
+    await visitor.wait_for_text("1 memory")
+    assert await _current(visitor, "redacted") == ["User lives in Lisbon"]
+    found = await visitor.ok("POST", "/ns/redacted/search", {"query": "allergic to nuts", "searchMode": "chunks"})
+    assert "nuts" not in str(found["results"])
+
+
 async def test_an_update_is_declined_beside_both_sources(visitor: ConsoleUser) -> None:
     await _add(visitor, "reviewed", "I live in Lisbon.", "2026-03-02")
     await _add(visitor, "reviewed", "I now live in Porto.", "2026-06-20")

@@ -5,8 +5,8 @@ import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
 import { icon } from "../icons.js";
-import { confirmAction } from "../parts/dialogs.js";
 import { correctionButtons } from "../parts/corrections.js";
+import { forgetMemories } from "../parts/forget-dialog.js";
 import { actionForm, button, field, form, select, submit } from "../parts/forms.js";
 import { memoryBadges } from "../parts/memory-badges.js";
 import { panel } from "../parts/panel.js";
@@ -17,7 +17,6 @@ const PER_PAGE = 25;
 const FOUND = 50;
 /** Low, because a list is looked through: what is about it only in part is shown below. */
 const LEAST_SIMILARITY = 0.1;
-const SHOWN = 20;
 /** Documents offered as sources. */
 const SOURCES = 100;
 const FILTERS = ["state", "kind", "document", "since", "until"];
@@ -33,7 +32,7 @@ export async function memories(view) {
   ]);
   const isFiltered = FILTERS.some((name) => chosen[name] !== "");
   const filters = panel("Filter", filterForm(app, namespace, chosen, sources.documents), { open: isFiltered });
-  const forget = rights.forgets(namespace) ? panel("Forget by description", () => forgetting(app, api, namespace)) : null;
+  const forget = rights.forgets(namespace) ? panel("Forget by description", () => forgetting(view)) : null;
   head("Memories", filters.button, forget?.button);
   const address = (page) => to(["ns", namespace, "memories"], { ...chosen, page });
   return [
@@ -136,19 +135,13 @@ function listed({ memories: rows, pagination, isComplete }, view, wanted) {
   return table(title, columns, rows);
 }
 
-function forgetting(app, api, namespace) {
+function forgetting(view) {
+  const { app, api, namespace } = view;
   const query = el("input", { required: true, maxlength: "2000", autocomplete: "off" });
-  const place = path("ns", namespace, "memories", "semantic");
   const look = async () => {
-    const { matches } = await api.delete(place, { body: { query: query.value, dryRun: true } });
-    if (matches.length === 0) return app.say("No matching memories.");
-    const names = matches.slice(0, SHOWN).map((one) => `“${one.memory}”`).join(", ");
-    const more = matches.length > SHOWN ? `, and ${matches.length - SHOWN} more` : "";
-    const stays = `${names}${more}. ${matches.length === 1 ? "Its" : "Their"} history stays, and is shown on request. Passages that say it are still found until their documents are changed or deleted.`;
-    if (!(await confirmAction(`Forget ${plural(matches.length, "memory", "memories")}?`, stays, "Forget"))) return undefined;
-    const { count } = await api.delete(path("ns", namespace, "memories"), { body: { ids: matches.map((one) => one.id) } });
-    app.say(`Forgotten: ${count}.`);
-    return app.show();
+    const { matches } = await api.delete(path("ns", namespace, "memories", "semantic"), { body: { query: query.value, dryRun: true } });
+    if (matches.length === 0) app.say("No matching memories.");
+    else if (await forgetMemories(view, matches)) await app.show();
   };
   return actionForm(look, { class: "row" }, field("What to forget", query, "Describe it. You see the matches before anything is forgotten."), submit("Preview", {}));
 }

@@ -5,6 +5,8 @@ import { path } from "../api.js";
 import { el } from "../dom.js";
 import { moment, time } from "../format.js";
 import { correctionButtons } from "../parts/corrections.js";
+import { forgetMemories } from "../parts/forget-dialog.js";
+import { button } from "../parts/forms.js";
 import { eventList } from "../parts/log-events.js";
 import { memoryBadges } from "../parts/memory-badges.js";
 import { memoryGraph } from "../parts/memory-graph.js";
@@ -13,8 +15,9 @@ import { sentence } from "../parts/rich-text.js";
 export async function memory(view) {
   const { api, app, namespace, id, signal, head } = view;
   const shown = await api.get(path("ns", namespace, "explain", "memories", id), {}, signal);
+  const redact = async () => { if (await forgetMemories(view, [shown])) app.go(["ns", namespace, "memories"]); };
   const after = (changed) => app.go(["ns", namespace, "memories", changed ?? id]);
-  head(shown.memory, ...correctionButtons(view, shown, after));
+  head(shown.memory, ...correctionButtons(view, shown, after), view.rights.corrects(namespace) ? button("Take its sentence out", () => app.attempt(redact), { class: "danger", title: "Forget it, and remove the sentence from its documents" }) : null);
   return [
     facts(shown),
     memoryGraph(shown, (one) => to(["ns", namespace, "memories", one])),

@@ -1,6 +1,6 @@
 /** Dialogs. */
 
-import { el, freshId } from "../dom.js";
+import { el, freshId, refill } from "../dom.js";
 import { button, copyButton } from "./forms.js";
 
 /** Show a dialog; resolves to the value it was closed with, or null. `build` receives the function that closes it. */
@@ -12,7 +12,7 @@ export function showDialog(title, build) {
     resolve(answer);
     dialog.close();
   };
-  dialog.append(heading, ...build(close));
+  refill(dialog, heading, build(close));
   dialog.addEventListener("close", () => {
     dialog.remove();
     resolve(null);
