@@ -15,6 +15,7 @@ _SQLITE_DISK_ERRORS = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM}
 )
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
+_NO_TEMPORARY_FILES = "Failed to create temp dir"
 
 
 def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
@@ -59,7 +60,11 @@ def disk_failure(error: Exception) -> str | None:
     'No space left on device'
     >>> disk_failure(RuntimeError("no running event loop")) is None
     True
+    >>> disk_failure(RuntimeError("lance error: Failed to create temp dir: No such file or directory (os error 2)"))
+    'no temporary file can be made; TMPDIR must name a folder that can be written'
     """
+    if _NO_TEMPORARY_FILES in str(error):
+        return "no temporary file can be made; TMPDIR must name a folder that can be written"
     if isinstance(error, sqlite3.Error):
         return str(error) if _sqlite_code(error) in _SQLITE_DISK_ERRORS else None
     found = _OS_ERROR.search(str(error))
