@@ -1,12 +1,15 @@
 """Speaker attribution: prose, transcripts (`Name: text`), JSON chats and e-mail threads to utterances."""
 
-import json
 import re
 from collections import Counter
-from datetime import UTC, date, datetime
-from typing import Any, NamedTuple
+from datetime import date
+from typing import NamedTuple
 
 from pipeline.text.calendar_day import is_day_first, parse_calendar_day
+from pipeline.text.chats.message import Message, utterances_of
+from pipeline.text.chats.message_objects import object_messages
+from pipeline.text.chats.role_markers import marked_messages
+from pipeline.text.chats.roles import MACHINES, WRITERS, is_machine, is_writer
 from pipeline.text.email_threads import parse_thread
 from pipeline.text.english_nouns import RELATIVES, own_noun
 from pipeline.text.english_verbs import word_set
@@ -54,14 +57,6 @@ _SELF = r"I|I['\u2019]\w+|me|my|we|our|ich|mein\w{0,2}|wir|je|j['\u2019]\w+|mon|
 _SELF_UNSPACED = r"[\u3040-\u30ff\u6211]"
 _PERSONAL = re.compile(rf"\b(?:{_SELF}|you|your|du)\b|{_SELF_UNSPACED}", re.IGNORECASE)
 _OWN = re.compile(rf"\b(?:{_SELF}|us)\b|{_SELF_UNSPACED}", re.IGNORECASE)
-_WRITER = word_set(
-    "user human me customer client guest visitor utilisateur nutzer benutzer usuario usu\u00e1rio utente gebruiker "
-    "u\u017cytkownik u\u017eivatel \u30e6\u30fc\u30b6\u30fc \u7528\u6237 ich moi yo kunde kundin cliente klant"
-)
-_MACHINE = word_set(
-    "assistant ai bot system tool chatgpt claude gemini copilot model developer function agent support representative "
-    "operator assistent asistente assistente \u30a2\u30b7\u30b9\u30bf\u30f3\u30c8 \u52a9\u624b"
-)
 _ROLES = frozenset({"user", "human"})
 """Who speaks in a chat with an assistant, as programs write it."""
 _NOT_NAMES = word_set(
@@ -98,16 +93,6 @@ _MIN_TURN_SHARE = 0.6
 """Least share of a text's lines that begin with a small name where it is read as a chat."""
 _STAMPED = re.compile(r"[^\S\n]*+(?:[-\u2022*] )?[*_]*+[\[(]?[^\n:]{0,24}\b\d{1,2}:\d{2}")
 _BULLET = re.compile(r"[ \t]*[-\u2022*] (?=\S)")
-_SAID = ("content", "text", "message", "said")
-_WHEN = ("timestamp", "date", "created_at", "createdAt", "time", "ts")
-_WHO = ("user_profile", "name", "speaker", "author", "sender", "from", "user", "role")
-_NAMED = ("real_name", "display_name", "global_name", "nickname", "name", "username")
-"""Fields of a message, and of the object that stands for a person in it."""
-
-_SECONDS = re.compile(r"\d{9,13}(?:\.\d+)?")
-_LATEST_SECONDS = 10_000_000_000
-"""A greater number is of milliseconds."""
-
 _Turn = tuple[str, int, int, date | None]
 """Name, start, end, and the day where it is stamped."""
 
@@ -118,7 +103,9 @@ def parse_utterances(text: str) -> list[Utterance]:
     >>> [(u.speaker, u.text) for u in parse_utterances("Ann: I like tea.\\nBob: I prefer milk.")]
     [('Ann', 'I like tea.\\n'), ('Bob', 'I prefer milk.')]
     """
-    return _json_chat(text) or parse_thread(text) or _transcript(text) or [Utterance(None, text, 0)]
+    if messages := object_messages(text) or marked_messages(text):
+        return [*utterances_of(messages)]
+    return parse_thread(text) or [*utterances_of(_transcript(text))] or [Utterance(None, text, 0)]
 
 
 class TurnSpan(NamedTuple):
@@ -141,93 +128,15 @@ def transcript_turns(text: str) -> list[TurnSpan]:
     if not found or not _is_transcript(text, found):
         return []
     ends = [end for _, _, end, _ in found]
-    machines = [_is_machine(name) for name, _, _, _ in found]
+    machines = [is_machine(name) for name, _, _, _ in found]
     return [TurnSpan(*turn) for turn in zip([0, *ends], ends, machines, strict=False)]
 
 
-def _json_chat(text: str) -> list[Utterance]:
-    if text.lstrip()[:1] not in ("[", "{"):
-        return []
-    try:
-        messages = _messages(json.loads(text))
-    except (ValueError, RecursionError):
-        return []
-    found: list[Utterance] = []
-    position = 0
-    asked: str | None = None
-    for who, said, on in messages:
-        start = text.find(said, position)
-        position = max(position, start)
-        if who.casefold() in _MACHINE:
-            asked = said
-            continue
-        speaker = None if who.casefold() in _WRITER else who
-        found.append(Utterance(speaker, said, start if start >= 0 else None, is_chat=True, said_on=on, asked=asked))
-        asked = None
-    return found
-
-
-def _messages(value: Any) -> list[tuple[str, str, date | None]]:
-    if isinstance(value, dict):
-        value = value.get("messages") or value.get("conversation") or value.get("turns")
-    if not isinstance(value, list):
-        return []
-    pairs = [_message(item) for item in value]
-    return [pair for pair in pairs if pair is not None] if all(pairs) else []
-
-
-def _message(item: Any) -> tuple[str, str, date | None] | None:
-    if not isinstance(item, dict):
-        return None
-    role = item.get("role")
-    if isinstance(role, str) and role.casefold() in _MACHINE:
-        return role, next((_plain(item[key]) for key in _SAID if key in item), ""), None
-    who = next((name for key in _WHO if (name := _name(item.get(key)))), None)
-    said = next((_plain(item[key]) for key in _SAID if key in item), None)
-    when = next((item[key] for key in _WHEN if isinstance(item.get(key), str | int | float)), "")
-    return (who, said, _day(when)) if who and said is not None else None
-
-
-def _name(who: Any) -> str | None:
-    """Return a person's name, which is a string or within an object."""
-    if isinstance(who, dict):
-        return next((who[key] for key in _NAMED if isinstance(who.get(key), str) and who[key]), None)
-    return who if isinstance(who, str) else None
-
-
-def _day(when: str | float) -> date | None:
-    """Return the day of a written time, or of seconds or milliseconds since 1970."""
-    if isinstance(when, str) and not _SECONDS.fullmatch(when):
-        return parse_calendar_day(when)
-    seconds = float(when) if isinstance(when, str) else when
-    if not 0 < seconds <= 1000 * _LATEST_SECONDS:
-        return None  # too large a number could not be divided either
-    return datetime.fromtimestamp(seconds / 1000 if seconds > _LATEST_SECONDS else seconds, UTC).date()
-
-
-def _plain(content: Any) -> str:
-    """Content as a string, or as a list: parts of a message with images, a line each, or runs of one line."""
-    if not isinstance(content, list):
-        return content if isinstance(content, str) else ""
-    runs = [part.get("text") if isinstance(part, dict) else part for part in content]
-    joint = "" if any(isinstance(part, str) for part in content) else "\n"
-    return joint.join(run for run in runs if isinstance(run, str))
-
-
-def _transcript(text: str) -> list[Utterance]:
+def _transcript(text: str) -> list[Message]:
     turns = _turns(text)
     if not turns or not _is_transcript(text, turns):
         return []
-    found = []
-    asked: str | None = None
-    for name, start, end, on in turns:
-        if _is_machine(name):
-            asked = text[start:end]
-            continue
-        speaker = None if name.casefold() in _WRITER else name
-        found.append(Utterance(speaker, text[start:end], start, is_chat=True, said_on=on, asked=asked))
-        asked = None
-    return found
+    return [Message(name, text[start:end], start, on) for name, start, end, on in turns]
 
 
 def _turns(text: str) -> list[_Turn]:
@@ -335,15 +244,10 @@ def _is_handle(name: str) -> bool:
     return " " not in name and name.casefold() not in _NOT_NAMES
 
 
-def _is_machine(name: str) -> bool:
-    """Return whether an assistant speaks, or somebody in its place: `Agent Kelly`."""
-    return name.casefold().split()[0] in _MACHINE
-
-
 def _is_speaker_name(name: str) -> bool:
     folded = name.casefold()
     first, *others = folded.split()
-    if folded in _WRITER | _MACHINE:
+    if folded in WRITERS | MACHINES:
         return True
     if first in _NOT_NAMES or first.endswith("n't") or _is_field(folded) or _ABSTRACT.fullmatch(folded):
         return False
@@ -356,10 +260,10 @@ def _is_transcript(text: str, turns: list[_Turn]) -> bool:
     if text[: turns[0][1]].strip().count("\n") > 3:
         return False
     names = Counter(name for name, *_ in turns if name != TEAM)
-    is_answered = any(map(_is_machine, names))
+    is_answered = any(map(is_machine, names))
     if names.keys() <= _ROLES:
         return True
-    if is_answered and any(name.casefold() in _WRITER for name in names):
+    if is_answered and any(map(is_writer, names)):
         return True
     # What is listed once each, such as `Files: choose yours`, speaks of the reader.
     spoken = _PERSONAL if max(names.values()) > 1 or len(turns) == 1 else _OWN

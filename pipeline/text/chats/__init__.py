@@ -1,0 +1,1 @@
+"""Chats as programs write them: messages in JSON, tables and prompts."""

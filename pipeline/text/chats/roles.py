@@ -1,0 +1,32 @@
+"""Roles in a chat with an assistant: who writes, and what answers."""
+
+import re
+
+from pipeline.text.english_verbs import word_set
+
+WRITERS = word_set(
+    "user human me customer client guest visitor you utilisateur nutzer benutzer usuario usuário utente gebruiker "
+    "użytkownik uživatel ユーザー 用户 ich moi yo kunde kundin cliente klant"
+)
+MACHINES = word_set(
+    "assistant ai bot system tool chatgpt gpt claude gemini copilot model developer function agent support "
+    "representative operator assistent asistente assistente アシスタント 助手"
+)
+_PRONOUNS = word_set("me ich moi yo")
+ROLE_PATTERN = "|".join(sorted((WRITERS | MACHINES) - _PRONOUNS, key=len, reverse=True))
+"""A role where it stands alone, as in `<user>` or `### Assistant`."""
+_BOT_NAME = re.compile(r"(?:[a-z\d]Bot|[-_ ][Bb]ot|GPT)$")
+
+
+def is_writer(name: str) -> bool:
+    """Return whether a name is the role of the person who writes to an assistant."""
+    return name.casefold() in WRITERS
+
+
+def is_machine(name: str) -> bool:
+    """Return whether an assistant speaks, or somebody in its place.
+
+    >>> is_machine("Agent Kelly"), is_machine("HelperBot"), is_machine("Talbot")
+    (True, True, False)
+    """
+    return name.casefold().split()[0] in MACHINES or _BOT_NAME.search(name) is not None
