@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from api.presenters.result_metadata import memory_metadata, memory_page, passage_metadata
+from api.search.described_people import meant_people
 from api.search.offline_reranker import assign_scores_by_rank, deduplicate, rerank_features
 from api.search.query_variants import MAX_REWRITTEN_QUERY_CHARS, QueryVariant, QueryVariantBuilder, merge_variant_hits
 from api.search.semantic_delete import matching_memories
@@ -17,6 +18,7 @@ from pipeline.columns import from_microseconds
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.query_analysis import MAX_QUERY_CHARS, analyze_query
+from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.search_request_and_hits import (
     ALL_KINDS,
     Hit,
@@ -38,8 +40,8 @@ RERANK_DEPTH = 50
 """Number of results that are reranked."""
 _TIMESTAMP_CACHE_SIZE = 4_096
 """Times lately shown: those of what came together are the same."""
-SEMANTIC_DELETE_THRESHOLD = 0.03
-"""Minimum similarity of candidates for semantic deletion."""
+_MEANT_REQUEST = SearchRequest(kinds=("memory",), limit=MAX_FORGET_IDS, threshold=0.03)
+"""Search for candidates of semantic deletion."""
 _KINDS: Mapping[bodies.SearchMode, tuple[RowKind, ...]] = {
     "hybrid": ALL_KINDS,
     "memories": ("memory",),
@@ -114,10 +116,20 @@ class NamespaceSearch:
     async def find_meant(self, namespace: NamespaceRow, description: str) -> Sequence[MemoryRow]:
         """Return the memories that a description means, best first: the candidates of a semantic delete."""
         index, embedder = await self.cache.open(namespace), self.models.embedder
-        request = SearchRequest(kinds=("memory",), limit=MAX_FORGET_IDS, threshold=SEMANTIC_DELETE_THRESHOLD)
-        question = await analyze_query(index, embedder, description, keeps_names=True)
         vectors = embedder if isinstance(embedder, WordVectors) else None
-        hits = matching_memories(question, description, await index.search(question, request), vectors)
+
+        async def candidates(text: str) -> tuple[AnalyzedQuery, list[Hit]]:
+            question = await analyze_query(index, embedder, text, keeps_names=True)
+            return question, await index.search(question, _MEANT_REQUEST)
+
+        question, hits = await candidates(description)
+        people = meant_people(description, [hit.text for hit in hits])
+        if people.is_somebody and people.rest:
+            question, hits = await candidates(people.rest)
+        elif people.names:
+            known = {hit.id for hit in hits}
+            hits += [hit for hit in (await candidates(" ".join(sorted(people.names))))[1] if hit.id not in known]
+        hits = matching_memories(question, description, people, hits, vectors)
         rows = await self.memories.get([hit.id for hit in hits])
         return [rows[hit.id][0] for hit in hits if rows.get(hit.id)]
 

@@ -386,6 +386,30 @@ def named_relatives(text: str) -> list[str]:
     return [phrase for phrase, name, _ in _owned("relatives", text) if name]
 
 
+def named_people(text: str) -> Iterator[tuple[str, frozenset[int]]]:
+    """Yield the names of relatives and friends that a statement tells, in small letters, with their relations.
+
+    >>> [name for name, _ in named_people("Mein Sohn Lars wohnt in Dresden")]
+    ['lars']
+    >>> [name for name, _ in named_people("Mi jefa se llama Amparo")], list(named_people("My sister lives in Porto"))
+    (['amparo'], [])
+    """
+    spaced, found = _spaced(text), [word.group() for word in _WORD.finditer(text)]
+    relatives = list(_pattern("relatives").finditer(spaced))
+    for match in relatives:
+        after = spaced[: match.end()].count(" ")
+        is_called = after < len(found) - 1 and found[-2].lower() in _CALLED and len(relatives) == 1
+        name = found[-1] if is_called else "".join(found[after : after + 1])
+        if name and _is_name(name):
+            yield name.lower(), list_meanings("relatives")[match.group().strip()]
+
+
+_CALLED = word_set(
+    "called named hei\u00dft heisst s'appelle llama chiama chama heet heter hedder jmenuje nazywa "
+    "\u0437\u043e\u0432\u0443\u0442"
+)
+
+
 def own_relatives(text: str) -> list[tuple[str, bool]]:
     """Return the speaker's people and animals in a request, as it names them, and whether it tells a name or an age.
 

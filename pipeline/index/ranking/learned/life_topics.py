@@ -46,7 +46,8 @@ and less of what is shown belongs (decision 0043)."""
 class AskedTopic:
     """A topic that a question names: weights and constant of the raw score that its statements gain."""
 
-    name: str
+    number: int
+    """Its place in `TOPICS`."""
     weights: Vector
     constant: float
 
@@ -67,7 +68,7 @@ class LifeTopics:
         best = int(log_odds.argmax())
         if log_odds[best] < _MIN_NAMED_LOG_ODDS:
             return None
-        return AskedTopic(TOPICS[best], self.statements[best, :-1], float(self.statements[best, -1]) + _TELLING_BONUS)
+        return AskedTopic(best, self.statements[best, :-1], float(self.statements[best, -1]) + _TELLING_BONUS)
 
     def divide(self, directions: NDArray[np.float32]) -> NDArray[np.float32]:
         """Divide the topics among descriptions that name them, as directions of questions: (descriptions, topics)."""
