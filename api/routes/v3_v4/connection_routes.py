@@ -14,7 +14,6 @@ from schemas.base import JsonObject, without_none
 from schemas.http.v3_v4.connection_bodies import CreateConnectionBody
 from schemas.http.v3_v4.lenient_body import TaggedBody
 from schemas.http.v5.connector_bodies import ConnectorBody, ConnectorResponse, Provider
-from schemas.limits import MAX_PAGE_SIZE
 
 router = APIRouter(route_class=LenientRoute, prefix="/v3/connections", include_in_schema=False)
 
@@ -127,15 +126,8 @@ def _tags(body: TaggedBody | None) -> list[str]:
 
 async def _connectors(caller: AuthenticatedCaller, tags: list[str], provider: str | None) -> list[ConnectorResponse]:
     namespaces = {open_container(caller, tag).namespace for tag in tags}
-    found: list[ConnectorResponse] = []
-    page, pages = 1, 1
-    while page <= pages:
-        listed = await connector_routes.list_connectors(
-            caller.state, caller.principal, namespace=None, provider=provider, page=page, limit=MAX_PAGE_SIZE
-        )
-        found += [row for row in listed.connectors if not namespaces or row.namespace in namespaces]
-        page, pages = page + 1, listed.pagination.total_pages
-    return found
+    rows = connector_routes.readable_connectors(caller.state, caller.principal, provider, namespaces)
+    return [await connector_routes.present_connector(caller.state, row) for row in rows]
 
 
 async def _connector_by_id(caller: AuthenticatedCaller, connection_id: str) -> ConnectorResponse:

@@ -1,6 +1,6 @@
 """Connector routes: each change is written to the log, from which the sync scheduler acts."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -52,9 +52,7 @@ async def list_all(
     limit: PageLimit = 10,
 ) -> bodies.ConnectorsResponse:
     """List the connectors of all namespaces that the key may read."""
-    return await list_connectors(
-        caller.state, caller.principal, namespace=None, provider=provider, page=page, limit=limit
-    )
+    return await _page(caller.state, readable_connectors(caller.state, caller.principal, provider), page, limit)
 
 
 @router.get("/ns/{namespace}/connectors", responses=_LIST_ERRORS, response_model_exclude_unset=True)
@@ -65,9 +63,8 @@ async def list_of_namespace(
     limit: PageLimit = 10,
 ) -> bodies.ConnectorsResponse:
     """List the connectors of a namespace."""
-    return await list_connectors(
-        access.state, access.principal, namespace=access.namespace, provider=provider, page=page, limit=limit
-    )
+    rows = readable_connectors(access.state, access.principal, provider, {access.namespace})
+    return await _page(access.state, rows, page, limit)
 
 
 @router.post("/ns/{namespace}/connectors", status_code=201, responses=error_responses(400, 401, 402, 403, 500, 503))
@@ -102,7 +99,7 @@ async def get(
 ) -> bodies.ConnectorResponse:
     """Return a connector."""
     connectors, row = _require_connector(access, id)
-    answer = await _connector_response(access.state, row, syncs="syncs" in include)
+    answer = await present_connector(access.state, row, syncs="syncs" in include)
     may_connect = access.principal.may("connect", access.namespace)
     if row.status == "pending" and may_connect:
         url = await connectors.pending_authorization_link(row)
@@ -139,7 +136,7 @@ async def update(access: ConnectAccess, id: ResourcePath, body: bodies.Connector
         raise connector_not_found(id)
     if after.selection_revision != row.selection_revision and after.status == "active":
         await connectors.registry.request_sync(after, "manual")
-    return await _connector_response(access.state, after)
+    return await present_connector(access.state, after)
 
 
 @router.delete("/ns/{namespace}/connectors/{id:path}", responses=_ITEM_ERRORS)
@@ -208,21 +205,21 @@ async def _created_before(
     return connector_created_response(existing, None)
 
 
-async def list_connectors(
-    state: AppState, principal: Principal, *, namespace: str | None, provider: str | None, page: int, limit: int
-) -> bodies.ConnectorsResponse:
-    """Return a page of the active connectors that a key may read, newest first."""
+def readable_connectors(
+    state: AppState, principal: Principal, provider: str | None, namespaces: Collection[str] = ()
+) -> list[ConnectorChanged]:
+    """Return the active connectors that a key may read, newest first: of these namespaces, if any are given."""
     if state.connectors is None:
-        return bodies.ConnectorsResponse(connectors=[], pagination=paginate(page, limit, 0))
-    rows = [
+        return []
+    return [
         row
         for row in state.connectors.registry.catalog.connectors()
-        if _is_listed(state, principal, row)
-        and provider in {None, row.provider}
-        and (owner := state.catalog.namespace_of(row.incarnation)) is not None
-        and namespace in {None, owner.name}
+        if provider in {None, row.provider} and _is_listed(state, principal, row, namespaces)
     ]
-    shown = [await _connector_response(state, row) for row in rows[(page - 1) * limit : page * limit]]
+
+
+async def _page(state: AppState, rows: list[ConnectorChanged], page: int, limit: int) -> bodies.ConnectorsResponse:
+    shown = [await present_connector(state, row) for row in rows[(page - 1) * limit : page * limit]]
     return bodies.ConnectorsResponse(connectors=shown, pagination=paginate(page, limit, len(rows)))
 
 
@@ -231,12 +228,14 @@ async def find_active(state: AppState, principal: Principal, id: str) -> bodies.
     row = None if state.connectors is None else state.connectors.registry.catalog.connector(id)
     if row is None or not _is_listed(state, principal, row):
         return None
-    return await _connector_response(state, row)
+    return await present_connector(state, row)
 
 
-def _is_listed(state: AppState, principal: Principal, row: ConnectorChanged) -> bool:
+def _is_listed(state: AppState, principal: Principal, row: ConnectorChanged, namespaces: Collection[str] = ()) -> bool:
     owner = state.catalog.namespace_of(row.incarnation)
-    return row.status == "active" and owner is not None and principal.covers(owner.name)
+    if row.status != "active" or owner is None or (namespaces and owner.name not in namespaces):
+        return False
+    return principal.covers(owner.name)
 
 
 async def start_run(connectors: ConnectorService, row: ConnectorChanged, *, full: bool = False) -> None:
@@ -275,9 +274,7 @@ async def _picker_link(
     return bodies.PickerLink(url=url, expires_at=format_timestamp(expires_at))
 
 
-async def _connector_response(
-    state: AppState, row: ConnectorChanged, *, syncs: bool = False
-) -> bodies.ConnectorResponse:
+async def present_connector(state: AppState, row: ConnectorChanged, *, syncs: bool = False) -> bodies.ConnectorResponse:
     connectors = require_connector_service(state)
     owner = state.catalog.namespace_of(row.incarnation)
     runs = await connectors.registry.load_runs(row.id)
