@@ -173,15 +173,10 @@ def show_over(documents: SharedTable[DocumentRow], tombstones: Tombstones) -> Sh
             if record.redriven:
                 continue  # its original was shown at its own offset
             event = record.event
-            change = LoggedChange(
-                event.incarnation, record.partition, record.offset, partial(_fold, event, record.offset)
-            )
+            apply = partial(apply_submission, event=event, seq=record.offset)
+            change = LoggedChange(event.incarnation, record.partition, record.offset, apply)
             changes.setdefault(event.document, []).append(change)
         if changes:
             await documents.show_logged_changes(changes, tombstones.latest_deletions)
 
     return show
-
-
-def _fold(event: DocumentSubmitted, offset: int, row: DocumentRow | None) -> DocumentRow | None:
-    return apply_submission(row, event, offset)

@@ -169,7 +169,7 @@ def _patch_row(row: DocumentRow, event: DocumentSubmitted, seq: int) -> Document
         row,
         id=_document_id(row, event),
         seq=seq,
-        updated_at=_latest(row.updated_at, event.at),
+        updated_at=max(row.updated_at, event.at),
         metadata=_merge_metadata(row.metadata, event.metadata),
         group_metadata=_coalesce(event.group, row.group_metadata),
         supporting_context=_coalesce(event.supporting_context, row.supporting_context),
@@ -207,10 +207,6 @@ def _merge_metadata(old: Metadata, new: Metadata | None) -> Metadata:
     return {**old, **new} if new else old
 
 
-def _latest(first: datetime, second: datetime) -> datetime:
-    return max(first, second)
-
-
 def apply_sync_trigger(row: SyncRunsRow, event: ConnectorTriggered) -> SyncRunsRow:
     """Add a requested run to a connector's runs; a run that is already there changes nothing."""
     if event.action != "sync" or any(run.run_id == event.run_id for run in row.runs):
@@ -239,7 +235,7 @@ def apply_sync_report(row: SyncRunsRow, event: SyncReported) -> SyncRunsRow:
         return row
     succeeded = row.succeeded_at
     if event.status == "completed" and event.completed_at is not None:
-        succeeded = _latest(succeeded or event.completed_at, event.completed_at)
+        succeeded = max(succeeded or event.completed_at, event.completed_at)
     others = tuple(run for run in row.runs if run.run_id != event.run_id)
     return _with_run(SyncRunsRow(row.connector, others, succeeded), event)
 
