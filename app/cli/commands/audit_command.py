@@ -1,5 +1,6 @@
 """`recollect audit`: administrative acts."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -49,42 +50,31 @@ def audit(
         for entry in reversed(entries):
             say(to_json(entry))
     elif reads is None:
-        _show_acts(entries)
+        _show(entries, ("act", "about"), _act_cells, "administrative acts")
     else:
-        _show_reads(entries)
+        _show(entries, ("what", "for", "shown"), _read_cells, "recorded reads")
 
 
-def _show_reads(entries: list[JsonObject]) -> None:
-    table = Table(
-        Column("when", no_wrap=True, min_width=20), "key", "from", "what", "for", "shown", box=None, pad_edge=False
-    )
+def _show(
+    entries: list[JsonObject], columns: tuple[str, ...], cells: Callable[[JsonObject], tuple[str, ...]], empty: str
+) -> None:
+    """Print entries as a table: when, with which key and from where, and further columns."""
+    table = Table(Column("when", no_wrap=True, min_width=20), "key", "from", *columns, box=None, pad_edge=False)
     for entry in entries:
-        purpose = entry.get("purpose") or ""
-        shown = ", ".join(entry["ids"][:IDS_SHOWN]) + (", …" if len(entry["ids"]) > IDS_SHOWN else "")
-        table.add_row(
-            f"{entry['at'][:19]}Z",
-            escape(entry["key"]),
-            escape(entry.get("address") or ""),
-            entry["operation"],
-            escape(purpose),
-            escape(shown),
-        )
-    emit(entries, table, as_json=False, empty="recorded reads")
+        address = escape(entry.get("address") or "")
+        table.add_row(f"{entry['at'][:19]}Z", escape(entry["key"]), address, *cells(entry))
+    emit(entries, table, as_json=False, empty=empty)
 
 
-def _show_acts(entries: list[JsonObject]) -> None:
-    table = Table(Column("when", no_wrap=True, min_width=20), "key", "from", "act", "about", box=None, pad_edge=False)
-    for entry in entries:
-        refused = "" if entry["outcome"] == "done" else "[red]refused:[/] "
-        about = ", ".join(f"{name} {value}" for name, value in entry["details"].items())
-        table.add_row(
-            f"{entry['at'][:19]}Z",
-            escape(entry["key"]),
-            escape(entry.get("address") or ""),
-            refused + entry["action"],
-            escape(about),
-        )
-    emit(entries, table, as_json=False, empty="administrative acts")
+def _read_cells(entry: JsonObject) -> tuple[str, ...]:
+    shown = ", ".join(entry["ids"][:IDS_SHOWN]) + (", …" if len(entry["ids"]) > IDS_SHOWN else "")
+    return entry["operation"], escape(entry.get("purpose") or ""), escape(shown)
+
+
+def _act_cells(entry: JsonObject) -> tuple[str, ...]:
+    refused = "" if entry["outcome"] == "done" else "[red]refused:[/] "
+    about = ", ".join(f"{name} {value}" for name, value in entry["details"].items())
+    return refused + entry["action"], escape(about)
 
 
 def _fetch_entries(service: RemoteService, path: str, limit: int) -> list[JsonObject]:
