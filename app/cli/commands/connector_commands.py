@@ -10,6 +10,7 @@ from rich.table import Table
 
 from app.cli.conventions import JsonOption, Terminal, emit, error_exit, examples_epilog
 from app.cli.service_command import CommandGroup, ServiceCall
+from schemas.base import without_none
 
 connectors = CommandGroup(no_args_is_help=True, help="Sources that namespaces are synchronized with.")
 
@@ -99,13 +100,12 @@ def reconnect(
     session_token: Annotated[str | None, typer.Option(help="Token of temporary keys (S3).")] = None,
 ) -> None:
     """Give a connector new credentials, or print the link at which a user authorizes it anew."""
-    given = {
-        "apiKey": api_key,
-        "accessKeyId": access_key_id,
-        "secretAccessKey": secret_access_key,
-        "sessionToken": session_token,
-    }
-    body = {name: value for name, value in given.items() if value is not None}
+    body = without_none(
+        apiKey=api_key,
+        accessKeyId=access_key_id,
+        secretAccessKey=secret_access_key,
+        sessionToken=session_token,
+    )
     answer = call.request("POST", f"/admin/connectors/{connector}/reconnect", json=body)
     call.emit(answer, answer["authorizationUrl"] or "The new credentials work, and a run has begun.")
 

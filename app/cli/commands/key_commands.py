@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from app.cli.service_command import CommandGroup, ServiceCall
-from schemas.base import JsonObject
+from schemas.base import JsonObject, without_none
 from schemas.http.extensions.api_key_bodies import ROLE_SCOPES
 
 keys = CommandGroup(no_args_is_help=True, help="API keys.")
@@ -126,8 +126,7 @@ def change_key(
         "monthlyBytes": monthly_bytes,
         "monthlyTokens": monthly_tokens,
     }
-    values: dict[str, str | int | None] = {"name": name, "expiresInDays": expires_in_days}
-    body: dict[str, object] = {option: value for option, value in values.items() if value is not None}
+    body = without_none(name=name, expiresInDays=expires_in_days)
     body |= {option: value for option, value in limits.items() if reset or value is not None}
     answer = call.request("PATCH", f"/admin/keys/{id}", json=body)
     call.emit(answer, f"{answer['name']} ({id}) is changed")

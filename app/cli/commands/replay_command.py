@@ -18,7 +18,7 @@ from app.cli.remote_service import RemoteService, is_healthy, resolve_key
 from app.cli.service_command import ServiceCall, app
 from app.data_directories import read_address
 from pipeline.settings import Settings
-from schemas.base import JsonObject
+from schemas.base import JsonObject, without_none
 from schemas.http.extensions.replay_bodies import ReplayBody, ReplayProgressResponse
 
 ReplayAction = Literal["replay", "plan", "rollback", "clean-up", "cancel"]
@@ -110,18 +110,15 @@ def replay(
 
     A running service rebuilds them while it goes on answering; without one, this command does it.
     """
-    options = {
-        "from": source,
-        "stage": stage,
-        "embedder": embedder,
-        "embedderModel": embedder_model,
-        "embedderDimensions": embedder_dimensions,
-        "embedderBaseUrl": embedder_base_url,
-        "chunkSize": chunk_size,
-        "shards": shards,
-        "force": force,
-    }
-    body = {name: value for name, value in options.items() if value is not None}
+    body = {"from": source, "force": force} | without_none(
+        stage=stage,
+        embedder=embedder,
+        embedderModel=embedder_model,
+        embedderDimensions=embedder_dimensions,
+        embedderBaseUrl=embedder_base_url,
+        chunkSize=chunk_size,
+        shards=shards,
+    )
     action = _parse_action({"plan": dry_run, "rollback": rollback, "clean-up": clean_up, "cancel": cancel})
     settings = load_settings(data_dir=data_dir)
     address = call.url or _running_service_address(settings.data_dir)

@@ -23,7 +23,7 @@ from connectors.providers.github.reviews import (
     pull_number,
 )
 from connectors.sync_messages import FailedItem, RemovedItem, SourceItem, SyncState
-from schemas.base import Metadata
+from schemas.base import without_none
 
 _CONCURRENCY: Final = 8
 _ListName = Literal["comments", "reviews", "line_comments"]
@@ -258,19 +258,18 @@ class RepositoryIssues:
         issue = discussed.issue
         title = issue.get("title") or f"#{issue['number']}"
         updated_at = issue.get("updated_at")
-        values = {
-            "type": "pull_request" if issue.get("pull_request") else "issue",
-            "repository": self.repository.full_name,
-            "number": issue["number"],
-            "state": issue.get("state"),
-            "author": str((issue.get("user") or {}).get("login") or "ghost"),
-            "createdAt": issue.get("created_at"),
-            "updatedAt": updated_at,
-            "labels": [
+        metadata = without_none(
+            type="pull_request" if issue.get("pull_request") else "issue",
+            repository=self.repository.full_name,
+            number=issue["number"],
+            state=issue.get("state"),
+            author=str((issue.get("user") or {}).get("login") or "ghost"),
+            createdAt=issue.get("created_at"),
+            updatedAt=updated_at,
+            labels=[
                 label if isinstance(label, str) else label.get("name") or "" for label in issue.get("labels") or ()
             ],
-        }
-        metadata: Metadata = {name: value for name, value in values.items() if value is not None}
+        )
         return SourceItem(
             self._item_id(issue["number"]),
             discussed.version,
