@@ -12,6 +12,7 @@ from pipeline.memory.outlines.shared_subject import (
     is_users,
     names_thing_of,
     roles_or_objects,
+    takes_role,
     things_of,
 )
 from pipeline.memory.outlines.statement import Phrase, Statement
@@ -70,9 +71,29 @@ class _Pair:
         return any(unit in units and units[unit] != digits for unit, digits in self.new.figures)
 
     @cached_property
+    def has_one_unit(self) -> bool:
+        """True if both have figures of one unit."""
+        return not dict(self.new.figures).keys().isdisjoint(dict(self.old.figures))
+
+    @cached_property
     def both_have_figures(self) -> bool:
         """True if both have figures of any unit."""
         return bool(self.new.figures and self.old.figures)
+
+    @cached_property
+    def is_of_others(self) -> bool:
+        """True if the newer is about something that the older doesn't name, or about whom it doesn't."""
+        new, old = self.new, self.old
+        if new.topic is not None:
+            return self.topic not in old.words | old.names
+        return not (new.holder == old.holder or is_named_in(new, old) or takes_role(new, old))
+
+    @cached_property
+    def is_in_another_respect(self) -> bool:
+        """True if the newer says of the same something else than the older: what it has now, not where it is."""
+        new, old = self.new, self.old
+        is_same = new.says("altering") or new.verb == BE or (new.verb == old.verb != HAVE)
+        return not (is_same or self.objects or self.has_other_figure or new.verb == "")
 
     def names(self, phrases: tuple[Phrase, ...]) -> bool:
         """Return whether one of these phrases of the newer is something that the older is about."""
@@ -90,10 +111,12 @@ def features(new: Statement, old: Statement) -> list[str]:
 def _of_ends(pair: _Pair) -> Features:
     new, old = pair.new, pair.old
     ended, loosely = pair.names(new.ended), pair.names(new.loosely_ended)
+    loosely = loosely and not (pair.is_of_others and new.topic is not None)
     yield "ended", ended
     yield "loosely ended", loosely
-    is_topic = old.topic is not None and any(phrase.head == old.topic.head for phrase in new.loosely_ended)
-    yield "loosely ended, a possession", loosely and (old.verb == HAVE or is_topic)
+    had = {of.head for of in (old.topic, *old.obtained) if of is not None}
+    is_had = old.verb == HAVE or not had.isdisjoint(of.head for of in new.loosely_ended)
+    yield "loosely ended, a possession", loosely and is_had
     is_activity = any(phrase.head == old.verb and phrase.modifiers <= old.words for phrase in new.ended)
     yield "activity ended", old.topic is None and is_activity
 
@@ -102,26 +125,30 @@ def _of_changes(pair: _Pair) -> Features:
     new, old = pair.new, pair.old
     is_same = pair.has_one_topic and (new.topic is None or new.topic.modifiers <= old.words | {"new"})
     tells_who_alone = old.says("role") and bool(old.names - {pair.topic}) and not new.names - {pair.topic}
-    is_changed = is_same and new.says("changed") and not tells_who_alone
+    is_changed = is_same and new.says("changed") and not (tells_who_alone or pair.is_in_another_respect)
     yield "topic changed", is_changed
     yield "topic changed, by what it got", is_changed and bool(new.obtained) and not pair.names(new.obtained)
-    yield "said otherwise now", pair.has_one_verb and bool(pair.objects) and new.says("now")
+    yield "said otherwise now", pair.has_one_verb and bool(pair.objects) and new.says("now") and not pair.is_of_others
     yield "altered", pair.names(new.altered)
     yield "altered, a part", any(not phrase.modifiers.isdisjoint(things_of(old)) for phrase in new.altered)
-    yield "altered, beside a thing of both", bool(new.altered) and bool(pair.objects)
-    yield "activity altered", any(old.verb in {phrase.head, *phrase.modifiers} for phrase in new.altered)
+    tells_a_name = old.topic is not None and pair.objects <= old.names
+    is_turned = bool(new.turned_to) and not (pair.is_of_others or tells_a_name)
+    yield "altered, beside a thing of both", (is_turned or pair.names(new.altered)) and bool(pair.objects)
+    yield "activity altered", any(old.verb in {of.head, *of.modifiers} for of in (*new.altered, *new.turned_to))
 
 
 def _of_figures(pair: _Pair) -> Features:
     new, old = pair.new, pair.old
     is_changed = new.says("changed")
     # Not of the 5th floor where the cafe is, after the 4th where the desk is.
+    units = {unit for unit, _ in old.figures} - old.names
     is_near = new.topic is old.topic is None or pair.has_one_topic
-    is_near = is_near or not new.words & old.words <= {unit for unit, _ in old.figures}
+    is_near = is_near or (not pair.is_of_others and not new.words & old.words <= units)
+    is_near = is_near or pair.names(new.altered)
     # `Mia started year 2` says nothing of the age of Mia.
     is_changed = is_changed and (new.topic is not None or pair.topic not in old.names or pair.has_one_verb)
     yield "figure of one unit", pair.has_other_figure and is_changed and is_near
-    is_comparable = pair.both_have_figures and (new.topic is not None or stem(old.holder) != pair.topic)
+    is_comparable = pair.has_one_unit and (new.topic is not None or stem(old.holder) != pair.topic)
     yield "another dose", has_another_dose(new, old)
     yield "figure of what was given", pair.both_have_figures and _is_given_anew(new, old)
     of_matter = new.topic.modifiers if new.topic is not None and pair.topic not in old.words else frozenset()
@@ -135,8 +162,13 @@ def _of_figures(pair: _Pair) -> Features:
 def _of_denials(pair: _Pair) -> Features:
     new, old = pair.new, pair.old
     is_denied_now = new.says("denied") and new.says("now")
-    yield "denied now", is_denied_now and bool(pair.objects)
+    yield "denied now", is_denied_now and bool(pair.objects) and not pair.is_of_others
+    is_said = pair.has_one_verb and pair.is_of_one and bool(pair.objects)
+    is_all = not (new.words - old.words or new.figures)
+    yield "denied as it was said", new.denies and not old.denies and is_said and is_all
     is_affirmed = old.says("denied") and not new.says("denied")
+    is_all = not (old.words - new.words or old.figures)
+    yield "affirmed as it was denied", is_affirmed and new.says("changed") and is_said and is_all
     yield "can do now", is_affirmed and any(phrase.head == old.verb for phrase in new.begun)
     yield "begun after a denial", is_affirmed and pair.names(new.begun)
 
@@ -154,7 +186,7 @@ def _of_lives(pair: _Pair) -> Features:
 def _of_states_and_kinds(pair: _Pair) -> Features:
     new, old = pair.new, pair.old
     own = {pair.topic}
-    is_one = pair.is_of_one or is_users(new, old) or is_birth(new, old)
+    is_one = pair.is_of_one or is_users(new, old) or is_named_in(new, old) or is_birth(new, old)
     is_one = is_one and _may_share(new.names - own, old.names - own) and _may_share(new.numbers, old.numbers)
     yield "state passed", is_one and not new.passed_state.isdisjoint(old.state)
     yield "another of a kind", has_another_of_a_kind(new, old)

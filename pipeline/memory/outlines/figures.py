@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from pipeline.memory.languages.english import english_numbers, english_pattern
-from pipeline.memory.outlines.vocabulary import stem
+from pipeline.memory.outlines.vocabulary import is_content, stem
 from pipeline.text.english_verbs import word_set
 from pipeline.text.statement_words import weekdays, with_digits
 
@@ -44,11 +43,21 @@ def english_figures(text: str) -> Iterator[tuple[str, str]]:
     if days := {day.lower() for day in _WEEKLY.findall(text)}:
         yield _WEEKDAY, "".join(sorted(days))
     tokens = TOKEN.findall(_PHONE_NUMBER.sub(" ", _ADDRESS.sub(" ", text)))
-    for token, following in pairwise([*tokens, ""]):
+    for before, token, following in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
         number = english_numbers().get(token.lower(), token)
         if any(map(str.isdigit, number)):
-            unit = stem(following) if following[:1].isalpha() else following
-            yield _ENDING.sub("", number).lower() or unit, re.sub(r"[^\d.:]", "", number).strip(".:")
+            yield (
+                _ENDING.sub("", number).lower() or _unit(before, following),
+                re.sub(r"[^\d.:]", "", number).strip(".:"),
+            )
+
+
+def _unit(before: str, following: str) -> str:
+    """Return the stem of the word after a number, or of a name before it: of `6 puffs`, and of `Postgres 16`."""
+    if is_content(following):
+        return stem(following)
+    symbol = "" if following[:1].isalpha() else following.strip(",;()!?")
+    return symbol or (stem(before) if before[:1].isupper() and is_content(before) else "")
 
 
 def foreign_figures(said: str) -> Iterator[tuple[str, str]]:

@@ -152,7 +152,7 @@ def _parts_from_partner(said: str) -> bool:
 def _subject(said: str) -> frozenset[str]:
     """Return the stems of a name, or a noun with an article, that a sentence without the first person begins with.
 
-    >>> _subject("der Max ist ausgezogen"), _subject("Luca si è trasferito")
+    >>> _subject("der Max der ist ausgezogen"), _subject("Luca si è trasferito")
     (frozenset({'max'}), frozenset({'luc'}))
     >>> _subject("Endlich bin ich umgezogen"), _subject("nun har jag flyttat")
     (frozenset(), frozenset())
@@ -173,7 +173,8 @@ def _subject_pattern() -> re.Pattern[str]:
     verb = rf"(?:{words_of_all('after_name').pattern}|(?:is|zog)\b|(?(article){after_article}|(?!)))"
     article = words_of_all("definite_articles").pattern
     name = r"(?!gente )[^\W\d_]{3,}"  # `a gente` is Portuguese for `we`
-    return re.compile(rf"(?P<article>{article} )?(?P<name>{name}) (?:s[ie] |s'|zich )?{verb}", re.IGNORECASE)
+    again = "(?:(?:d(?:er|ie|as)|ils?|elles?|hij|lui|lei|él|ella|ele|ela) |s[ie] |s'|zich )?"
+    return re.compile(rf"(?P<article>{article} )?(?P<name>{name}) {again}{verb}", re.IGNORECASE)
 
 
 def _ended_part(said: str) -> str:

@@ -17,6 +17,9 @@ _TITLES = english_words("titles")
 _OF_A_KIND = english_words("nouns_of_a_kind")
 _CODE = re.compile(r"(?=(?:\D*\d){3})[\w-]+")
 """A number with letters, which is a figure and no noun: `KX4431`."""
+_BEFORE_BASES = frozenset({"do", "does", "did", "doesn't", "didn't", "can", "can't", "will"})
+_MAX_PLACE_WORDS = 5
+"""Words from a preposition to the verb: `at the pool is`."""
 _MAX_SUBJECT_WORDS, _MAX_NAME_WORDS = 7, 3
 """Words of a subject, and of a name that it begins with."""
 
@@ -27,15 +30,33 @@ def split_at_verb(text: str) -> tuple[str, str, str]:
     >>> split_at_verb("User's rent went up"), split_at_verb("User has been ill")
     (("User's rent", 'went', 'up'), ('User', 'be', 'ill'))
     """
-    tokens = text.split()
+    tokens = _with_place_first(text.replace(" no longer ", " never ").split())
     begin = at = _count_subject_words(tokens)
     while at < len(tokens) - 1 and tokens[at].lower() in _AUXILIARIES | _ADVERBS:
         at += 1
     auxiliaries = [word for word in map(str.lower, tokens[begin:at]) if word in _AUXILIARIES]
     subject = " ".join(tokens[:begin])
-    if auxiliaries and (tokens[at].lower() in _DETERMINERS | _PREPOSITIONS or not _is_participle(tokens[at])):
+    is_helped = bool(auxiliaries) and auxiliaries[-1] in _BEFORE_BASES and tokens[at] in BASES  # `doesn't live`
+    if (
+        auxiliaries
+        and not is_helped
+        and (tokens[at].lower() in _DETERMINERS | _PREPOSITIONS or not _is_participle(tokens[at]))
+    ):
         return subject, HAVE if auxiliaries[-1] in ("has", "have", "had") else BE, " ".join(tokens[at:])
     return subject, "".join(tokens[at : at + 1]), " ".join(tokens[at + 1 :])
+
+
+def _with_place_first(tokens: list[str]) -> list[str]:
+    """Put what a subject is at or of before it: the pool locker for `the locker at the pool`."""
+    begin = _count_subject_words(tokens)
+    if begin < 2 or tokens[begin : begin + 1] == [] or tokens[begin] not in _PREPOSITIONS:
+        return tokens
+    ends = range(begin + 2, min(begin + _MAX_PLACE_WORDS, len(tokens) - 1))
+    end = next((at for at in ends if tokens[at] in _AUXILIARIES or is_finite(tokens[at])), None)
+    if end is None or _PREPOSITIONS.intersection(tokens[begin + 1 : end]):
+        return tokens
+    place = [token for token in tokens[begin + 1 : end] if token.lower() not in _DETERMINERS]
+    return [tokens[0], *place, *tokens[1:begin], *tokens[end:]]
 
 
 def _count_subject_words(tokens: list[str]) -> int:
@@ -52,11 +73,15 @@ def _count_subject_words(tokens: list[str]) -> int:
     if tokens[0] == "User":
         return 1
     most = min(_MAX_NAME_WORDS, len(tokens))
-    named = next((at for at in range(1, most) if not tokens[at][:1].isupper()), most)
+    named = next((at for at in range(1, most) if not _may_name(tokens[at])), most)
     # `Design sync has moved` is of a thing, `Leo moved` of somebody
     return next(
         (at for at in range(named, min(_MAX_NAME_WORDS + 2, len(tokens))) if _ends_subject(tokens, at, 0)), named
     )
+
+
+def _may_name(token: str) -> bool:
+    return token[0].isupper() or token[0].isdigit() or token in english_numbers()
 
 
 def _ends_subject(tokens: list[str], at: int, owner: int) -> bool:
@@ -104,6 +129,15 @@ def phrase_of(tokens: list[str]) -> Phrase | None:
     if len(stems) > 1 and tokens[-1].lower() in _OF_A_KIND:
         stems.pop()
     return Phrase(stems[-1], frozenset(stems[:-1]), tokens[-1].endswith("s")) if stems else None
+
+
+def begins_aside(text: str) -> bool:
+    """Return whether words after a verb begin with a preposition, so that they are no object of it.
+
+    >>> begins_aside("from Slack to Signal"), begins_aside("the flight to Oslo")
+    (True, False)
+    """
+    return text.partition(" ")[0].lower() in _PREPOSITIONS
 
 
 def phrases_of(text: str) -> list[Phrase]:

@@ -11,6 +11,7 @@ from pipeline.memory.outlines.foreign_stems import UNSPACED
 from pipeline.memory.outlines.statement import Statement
 from pipeline.memory.outlines.vocabulary import CACHED_TEXTS
 from pipeline.memory.outlines.wording import as_done, as_said_of_user, as_told, without_days
+from pipeline.text.english_verbs import is_past
 
 _SPOKEN = re.compile(r"^(?P<speaker>[A-Z][\w .'-]{0,40}): (?P<said>.+)$", re.DOTALL)
 _CLAUSE_ENDS = re.compile("[,;\uff0c\u3001\u060c] *(?:and |but |so )?| (?:and|but|so) (?=User\\b)")
@@ -34,6 +35,8 @@ def outline(text: str) -> Statement:
     text = as_said_of_user(as_done(without_days(with_days)))
     spoken = _SPOKEN.match(text)
     if spoken is None:
+        first = text.partition(" ")[0]
+        text = f"User {text}" if first.islower() and is_past(first) else text
         return english_outline(text, with_days)
     if not _is_english(spoken["said"]):
         return foreign_outline(spoken["speaker"], spoken["said"])

@@ -69,6 +69,8 @@ def may_compare(new: Statement, old: Statement) -> bool:
         and not new.says("unreal", "past")
         and not old.says("past")
         and not _tells_the_same_end(new, old)
+        and not _tells_less(new, old)
+        and ("" in (new.number, old.number) or new.number == old.number)
         and new.marks & _SAID_BESIDE <= old.marks
         and not new.addresses.isdisjoint(old.addresses)
         and are_about_one(new, old)
@@ -82,11 +84,18 @@ def _tells_the_same_end(new: Statement, old: Statement) -> bool:
     return bool(ended) and not is_other_change and ended <= ended_before
 
 
+def _tells_less(new: Statement, old: Statement) -> bool:
+    """Return whether the older says all that the newer says: `went to a mailbox that nobody reads`, `to a mailbox`."""
+    is_less = new.words <= old.words and new.marks <= old.marks and {*new.figures} <= {*old.figures}
+    return is_less and new.verb == old.verb != "" and not (new.ended or new.loosely_ended)
+
+
 def _ends_a_part(new: Statement, old: Statement, older: str) -> bool:
     """Return whether the newer ends or alters one of several things that the older lists: the others still hold."""
     heads = {phrase.head for phrase in (*new.ended, *new.loosely_ended, *new.altered)}
     objects = {phrase.head for phrase in old.objects} - stems("times_in_lists")
-    if heads.isdisjoint(objects) or objects <= new.words:
+    is_counted = any(digits == str(len(objects) - 1) and unit in objects for unit, digits in old.figures)
+    if heads.isdisjoint(objects) or objects <= new.words or is_counted:
         return False
     return any(_is_list(older[: mark.start()], older[mark.end() :], heads, objects) for mark in _LISTED.finditer(older))
 

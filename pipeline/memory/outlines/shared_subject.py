@@ -3,6 +3,7 @@
 from pipeline.memory.languages.english import english_words
 from pipeline.memory.outlines.statement import Phrase, Statement
 from pipeline.memory.outlines.vocabulary import USER, stem, stems
+from pipeline.text.english_nouns import RELATIVES
 
 _MANY = 100
 """What is no count any more, but a year or a type: `a 2009 Hilux`."""
@@ -13,7 +14,7 @@ def are_about_one(new: Statement, old: Statement) -> bool:
     return (
         new.holder == old.holder
         or is_named_in(new, old)
-        or _takes_role(new, old)
+        or takes_role(new, old)
         or is_users(new, old)
         or _parts_from_partner(new, old)
         or (not new.passed_state.isdisjoint(old.state) and (new.is_foreign or is_birth(new, old)))
@@ -24,12 +25,13 @@ def is_named_in(new: Statement, old: Statement) -> bool:
     """Return whether the newer is about what the older names of its holder: `Aiko left us` of our designer Aiko."""
     if new.is_foreign:
         return new.topic is not None and new.topic.head in old.names and old.holder.startswith(f"{new.holder} ")
-    return new.holder != old.holder and new.topic is None and stem(new.holder) in old.names
+    is_somebody = new.topic is None and new.holder.rpartition(" ")[2] not in RELATIVES  # not `Olu's sister`
+    return new.holder != old.holder and is_somebody and stem(new.holder) in old.names
 
 
-def _takes_role(new: Statement, old: Statement) -> bool:
+def takes_role(new: Statement, old: Statement) -> bool:
     """Return whether somebody else is now what another was: `Deniz is scrum master now`."""
-    if not new.says("now") or new.verb != old.verb:
+    if not new.says("now") or new.says("denied") or new.verb != old.verb or not new.state.isdisjoint(old.state):
         return False
     is_other = stem(new.holder.rpartition(" ")[2]) not in old.names | {stem(old.holder)}
     return is_other and not roles_or_objects(old).isdisjoint(phrase.head for phrase in new.objects)
@@ -37,7 +39,11 @@ def _takes_role(new: Statement, old: Statement) -> bool:
 
 def is_users(new: Statement, old: Statement) -> bool:
     """Return whether what has no owner is the user's: `doc upped the sertraline`, `appointment is at 5 now`."""
-    if old.holder != USER or new.topic is not None:
+    if old.holder != USER:
+        return False
+    if new.is_done_to_user and names_thing_of(old, new.changes):
+        return True
+    if new.topic is not None:
         return False
     is_topic = old.topic is not None and stem(new.holder) == old.topic.head
     # `Goldfish died` after `has a goldfish`

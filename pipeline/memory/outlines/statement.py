@@ -13,13 +13,15 @@ _WORDS_OF_MEASURE = 4
 Thing = tuple[str, str, str]
 """A thing of a kind of which one holds at a time: the kind, the thing and its number."""
 Mark = Literal[
-    "added", "before_places", "begun", "body", "changed", "corrects", "denied", "dwells", "gone", "home",
-    "job", "moved", "new_job", "now", "of_others", "one_day", "passing", "past", "role", "says_more", "unreal", "wish",
+    "added", "altering", "before_places", "begun", "body", "changed", "corrects", "denied", "dwells", "gone", "home",
+    "job", "moved", "new_job", "now", "of_others", "one_day", "passing", "past", "role", "says_more", "to_user",
+    "unreal", "wish",
 ]  # fmt: skip
-"""What a statement says by its words. `added`: it holds beside what was said before; `before_places`: a preposition
-before the name of a place; `body`: how tall or heavy somebody is; `dwells`: a home without its name; `gone`: somebody
-is no longer there; `of_others`: it is of a neighbour or colleague; `role`: who holds a role that others held;
-`says_more`: something that holds when the rest is over; `unreal`: what is planned, wished, thought or asked."""
+"""What a statement says by its words. `added`: it holds beside what was said before; `altering`: its verb is one of
+change; `before_places`: a preposition before the name of a place; `body`: how tall or heavy somebody is; `dwells`: a
+home without its name; `gone`: somebody is no longer there; `of_others`: it is of a neighbour or colleague; `role`: who
+holds a role that others held; `says_more`: something that holds when the rest is over; `to_user`: it is done to the
+user or what is theirs; `unreal`: what is planned, wished, thought or asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,10 @@ class Statement:
     `holder`: whom it is about. `topic`: what of theirs it is about. `verb` and `objects`: what it says of them.
     `words`: stems of all that it names; `names`: those with a capital; `figures`: numbers by their unit.
     `ended` and `loosely_ended`: what it says is over, in words that say so for sure or that may mean a moment;
-    `altered`: what it says has been changed; `begun`: what it says has begun; `obtained`: what somebody now has.
-    `marks`: what its words say of it. `state`: the passing states that it tells of, such as pregnancy or a place in
-    hospital; `passed_state`: those that it says are over.
+    `altered`: what it says has been changed; `turned_to`: what something or somebody changed to or from; `begun`: what
+    it says has begun; `obtained`: what somebody now has. `number`: that of what its subject is one of, such as of room
+    4 or gate B. `marks`: what its words say of it. `state`: the passing states that it tells of, such as pregnancy or a
+    place in hospital; `passed_state`: those that it says are over.
 
     Of a statement in another language, `ended_words` are the stems beside the words for an end, `places` the names
     that follow their prepositions, `titled` those that follow a title, and `subject` whom or what it begins with, if
@@ -57,8 +60,10 @@ class Statement:
     ended: tuple[Phrase, ...] = ()
     loosely_ended: tuple[Phrase, ...] = ()
     altered: tuple[Phrase, ...] = ()
+    turned_to: tuple[Phrase, ...] = ()
     begun: tuple[Phrase, ...] = ()
     obtained: tuple[Phrase, ...] = ()
+    number: str = ""
     marks: frozenset[str] = frozenset()
     one_of: frozenset[Thing] = frozenset()
     state: frozenset[str] = frozenset()
@@ -76,7 +81,7 @@ class Statement:
     @property
     def changes(self) -> tuple[Phrase, ...]:
         """All that it says is over, other than it was, begun or obtained."""
-        return (*self.ended, *self.loosely_ended, *self.altered, *self.begun, *self.obtained)
+        return (*self.ended, *self.loosely_ended, *self.altered, *self.turned_to, *self.begun, *self.obtained)
 
     @property
     def numbers(self) -> frozenset[str]:
@@ -87,7 +92,7 @@ class Statement:
     def keys(self) -> frozenset[str]:
         """Words by which statements that may replace each other are found."""
         heads = {phrase.head for phrase in (*self.objects, *self.changes)}
-        heads |= {word for phrase in self.altered for word in phrase.modifiers}
+        heads |= {word for phrase in (*self.altered, *self.turned_to) for word in phrase.modifiers}
         if self.topic is not None:
             heads |= {self.topic.head} | (self.topic.modifiers if self.figures else frozenset())
         said = self.words if self.is_foreign else heads | self.names | {self.verb}
@@ -111,6 +116,8 @@ class Statement:
         found |= {(speaker, state) for state in (states if self.is_foreign else states & {"pregnant"})}
         if self.is_foreign and self.tells_of_change:
             found |= {(word, word) for word in self.ended_words}  # `andrés y yo cortamos`
+        if self.is_done_to_user:
+            found |= {(USER, phrase.head) for phrase in self.changes}
         if self.is_foreign or self.topic is not None or self.holder == USER:
             # `User's landlord is Mr Shah`, which `Ms Pratt is the landlord now` ends
             roles = {self.topic.head} if self.topic is not None and self.names_holder else set()
@@ -125,8 +132,13 @@ class Statement:
     @property
     def tells_of_change(self) -> bool:
         """True if it says that something is over or other than it was."""
-        says_so = self.says("changed", "gone", "new_job", "moved") or self.is_measure
+        says_so = self.says("changed", "gone", "new_job", "moved") or self.is_measure or self.denies
         return says_so or bool(self.changes or self.passed_state or self.doses)
+
+    @property
+    def denies(self) -> bool:
+        """True if it denies something in English, which ends what said just that: `doesn't live in Ghent`."""
+        return self.says("denied") and not self.is_foreign
 
     @property
     def names_holder(self) -> bool:
@@ -140,6 +152,11 @@ class Statement:
     def doses(self) -> frozenset[tuple[str, str]]:
         """Figures with a unit of medicine, of which one holds for a medicine at a time."""
         return frozenset((unit, digits) for unit, digits in self.figures if unit in DOSE_UNITS)
+
+    @property
+    def is_done_to_user(self) -> bool:
+        """True if somebody else changed what is the user's: `the doctor took User off metformin`."""
+        return self.says("to_user") and self.holder != USER and bool(self.changes)
 
     @property
     def is_measure(self) -> bool:
