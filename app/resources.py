@@ -135,7 +135,6 @@ def sealing_uri(settings: Settings) -> str:
 
 
 def open_sealing_keys(settings: Settings) -> ports.KeyStorage:
-    """Open the storage of the keys of sealed records."""
     uri = sealing_uri(settings)
     if settings.kafka_bootstrap is None:
         # Apart from log and keys, so that an older copy of neither brings an older list.

@@ -131,8 +131,6 @@ class _DocumentBounds(Event):
 
 
 class _NamespaceBounds(Event):
-    """Bounds of a namespace."""
-
     name: NamespaceName
     incarnations: tuple[_Incarnation, ...]
 

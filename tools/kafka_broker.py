@@ -158,8 +158,6 @@ class LocalBroker(BrokerProcess):
 
 
 class DockerBroker:
-    """A broker in a Docker container."""
-
     def __init__(self, ports: BrokerPorts) -> None:
         self.bootstrap = f"127.0.0.1:{ports.plaintext}"
         self.sasl_bootstrap = f"127.0.0.1:{ports.sasl}"

@@ -39,7 +39,6 @@ class MediaEndpoint:
         self._timeout_seconds = timeout_seconds
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._client.aclose()
 
     async def describe(self, data: bytes, mime_type: str) -> str:

@@ -61,7 +61,6 @@ class OpenAIEmbedder:
         self.dimensions = dimensions
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._client.aclose()
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:

@@ -4,7 +4,6 @@ import re
 
 
 def word_set(text: str) -> frozenset[str]:
-    """A set of words, written as a text."""
     return frozenset(text.split())
 
 

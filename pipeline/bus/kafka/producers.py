@@ -128,8 +128,6 @@ def _check_record_size(topic: str, entry: ProducerRecord) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Producer:
-    """A producer that is connected."""
-
     send: SendRecord
     close: Callable[[], Coroutine[Any, Any, None]]
 

@@ -134,7 +134,6 @@ class TopicAdmin:
         return list(range(self._partition_counts.get(topic, 0)))
 
     async def dead_letter_topics(self) -> list[str]:
-        """Return the names of all dead letter topics."""
         await self._refresh_metadata()
         return sorted(name for name in self._partition_counts if name.endswith(DEAD_LETTER_SUFFIX))
 

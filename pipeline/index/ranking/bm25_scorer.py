@@ -24,7 +24,6 @@ class TermWeights:
 
     @property
     def discriminative_terms(self) -> Iterator[int]:
-        """The terms that are not deferred."""
         return (term for term in self.weights if term not in self.deferred_terms)
 
     def word_weight(self, word: str) -> float:

@@ -179,7 +179,6 @@ def _learned_calibration(embedder_name: str) -> Calibration:
 
 
 def calibration_for(embedder_name: str) -> Calibration:
-    """The calibration for an embedder, by its name."""
     if embedder_name in _LEARNED:
         return _learned_calibration(embedder_name)
     if embedder_name == "none":

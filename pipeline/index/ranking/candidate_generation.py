@@ -46,7 +46,6 @@ class SegmentScan:
     """True to compute the exact cosine of every row."""
 
     def candidate_limit(self, kind: RowKind) -> int:
-        """The number of candidates of a kind."""
         return max(self.request.limit, SECOND_STAGE_CANDIDATES[kind])
 
     def scan(self, views: Iterable[AnySegmentView]) -> list[ScoredRows]:

@@ -131,7 +131,6 @@ class Candidates:
         )
 
     def text(self, position: int) -> str:
-        """The text of a row."""
         view, row = self.locate(position)
         return view.segment.columns.texts[row]
 
@@ -191,7 +190,6 @@ class SuccessorPairs:
 def first_stage_contributions(
     query: AnalyzedQuery, view: AnySegmentView, rows: Positions
 ) -> Mapping[ScoreFactor, NDArray[np.float32]]:
-    """The contributions to the first-stage scores of these rows."""
     segment = view.segment
     bm25 = query.bm25(row_kind(view), segment.postings).add_terms(
         np.zeros(len(rows), np.float32), rows, query.term_weights.weights
@@ -209,7 +207,6 @@ def first_stage_contributions(
 
 
 def row_kind(view: AnySegmentView) -> RowKind:
-    """The kind of rows that a segment holds."""
     return "chunk" if isinstance(view.segment.columns, ChunkColumns) else "memory"
 
 

@@ -89,7 +89,6 @@ def map_arrays(file: IO[bytes], entries: Sequence[ArrayEntry], *, random: bool) 
 
 
 def padded_bytes(entry: ArrayEntry) -> int:
-    """Bytes that an array takes in a file."""
     kind, shape, _ = entry
     size = np.dtype(kind).itemsize * int(np.prod(shape))
     return size + -size % _ALIGNMENT_BYTES

@@ -93,6 +93,5 @@ class LengthCache:
 
 @cache
 def read_common_part(path: Path) -> CommonPart:
-    """The common part in a file."""
     means: NDArray[np.float32] = np.load(path)
     return CommonPart(means[0], means[1], means[2], means[3:])

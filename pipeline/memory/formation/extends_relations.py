@@ -155,7 +155,6 @@ def _possessed_terms(phrase_words: Sequence[str]) -> Iterator[str]:
 
 
 def _phrase_terms(phrase_words: Sequence[str]) -> list[str]:
-    """Return the content terms of a phrase."""
     return [term for term in terms(" ".join(_leading_phrase(phrase_words))) if _is_content_term(term)]
 
 

@@ -119,7 +119,6 @@ _FACTIVE = frozenset({"because", "cos", "since", "as", "though", "although"})
 
 
 def own_subject(verb: "Token") -> "Token | None":
-    """Return the subject of a verb."""
     subjects = [child for child in verb.children if child.dep_ in SUBJECTS]
     if not subjects:
         # `my brother got engaged`: the parser may give the subject to the auxiliary.
@@ -183,7 +182,6 @@ _CONDITIONS = frozenset(
 
 
 def auxiliaries(verb: "Token") -> "list[Token]":
-    """Return the auxiliaries of a verb."""
     return [child for child in verb.children if child.dep_ in ("aux", "auxpass")]
 
 

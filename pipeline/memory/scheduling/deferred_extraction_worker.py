@@ -214,7 +214,6 @@ class DeferredExtractionWorker:
 
 
 def job_from_row(row: DocumentRow) -> ExtractionJob:
-    """Build the extraction job of a document row and its text."""
     return ExtractionJob(
         incarnation=row.incarnation,
         document=row.key,

@@ -154,7 +154,6 @@ class ShardedDocumentTable(ShardedTable[DocumentRow]):
         incarnations: Sequence[str],
         filter: FilterExpression | None = None,  # noqa: A002 - the contract's word
     ) -> set[str]:
-        """Return the keys of the documents that match the filter."""
         where = "true" if filter is None else filter_to_sql(filter)
         snapshot, stored = await self.scan(incarnations, in_incarnations(incarnations, where), ["key"])
         fresh = {row.key for row in self.unflushed_rows(snapshot, incarnations) if _matches_filter(filter, row)}

@@ -213,7 +213,6 @@ class SettingsCatalog:
         return sorted(self._connectors.values(), key=lambda row: (row.created_at, row.id), reverse=True)
 
     def connector(self, id: str) -> ConnectorChanged | None:  # noqa: A002 - a connector's own word
-        """Find a connector by its id."""
         return self._connectors.get(id)
 
     async def erase_replaced(self) -> None:

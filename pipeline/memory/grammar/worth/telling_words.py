@@ -105,7 +105,6 @@ SCHEDULED = word_set("ready available due open closed free valid")
 
 
 def has_number(clause: Clause) -> bool:
-    """Return whether a clause has a number."""
     return any(token.like_num for token in clause.tokens)
 
 
