@@ -18,7 +18,7 @@ from pipeline.parsing.mail.contact_text import contacts_to_text, is_contact
 from pipeline.parsing.parser_pool import ParserPool, ParserResult, UnparsableFileError
 from pipeline.parsing.parser_process import NO_READER
 from pipeline.parsing.svg_text import is_svg, read_svg
-from pipeline.parsing.text_types import chat_json_to_text, detect_text_kind, is_html, unescape_json
+from pipeline.parsing.text_types import chat_as_transcript, detect_text_kind, is_html, unescape_json
 from pipeline.ports import ParsedDocument
 from pipeline.text.page_breaks import join_pages, split_pages, strip_blank, without_page_breaks
 from schemas.events import Upload
@@ -139,7 +139,9 @@ class FileParser:
             return await self._parse_in_worker(kind, text.encode(errors="replace"), filename)
         if is_calendar(text) or is_contact(text):
             return await _run_in_thread_if_large(len(text), lambda: _listed(text, filename))
-        conversation = chat_json_to_text(text) if kind in {"json", "chat"} else None
+        conversation = None
+        if kind in {"json", "chat"}:
+            conversation = await _run_in_thread_if_large(len(text), lambda: chat_as_transcript(text))
         text, kind = (conversation, "chat") if conversation is not None else (text, kind)
         return ParsedDocument(text=text, type=kind, title=document_title(text, kind, filename=filename))
 

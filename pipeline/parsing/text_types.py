@@ -3,7 +3,10 @@
 import json
 import re
 from itertools import islice
-from typing import Any
+
+from pipeline.text.chats.message import transcript_of
+from pipeline.text.chats.message_objects import object_messages
+from pipeline.text.chats.role_markers import marked_messages
 
 _SAMPLE_CHARACTERS = 8192
 _MAX_PARSED_JSON = 1024 * 1024
@@ -50,8 +53,10 @@ def detect_text_kind(text: str) -> str:
     sample = text[:_SAMPLE_CHARACTERS]
     if is_html(sample):
         return "webpage"
-    if text.lstrip()[:1] in {"{", "["} and (data := _parse_json(text)) is not None:
-        return "chat" if parse_chat_messages(data) is not None else "json"
+    if chat_as_transcript(text) is not None:
+        return "chat"
+    if text.lstrip()[:1] in {"{", "["} and _is_json(text):
+        return "json"
     lines = [line for line in islice(sample.splitlines(), 200) if line.strip()]
     if _is_email(sample):
         return "email"
@@ -78,19 +83,12 @@ def is_html(sample: str) -> bool:
     return bool(_HTML_BLOCK.match(sample)) and re.search(r"</\w+>\s*$|</\w+>\s*<", sample) is not None
 
 
-def parse_chat_messages(data: Any) -> list[tuple[str, str]] | None:
-    """Return (role, content) of each message in the JSON of a chat API; None for other JSON."""
-    turns = data.get("messages") if isinstance(data, dict) else data
-    if not isinstance(turns, list) or not turns:
+def chat_as_transcript(text: str) -> str | None:
+    """Convert a chat that a program wrote, whole, to readable lines; None for any other text."""
+    if len(text) > _MAX_PARSED_JSON:
         return None
-    messages = [_parse_chat_message(turn) for turn in turns]
-    return [message for message in messages if message is not None] if None not in messages else None
-
-
-def chat_json_to_text(text: str) -> str | None:
-    """Convert the JSON of a conversation to readable lines; None for any other text."""
-    turns = parse_chat_messages(_parse_json(text)) if text.lstrip()[:1] in {"{", "["} else None
-    return "\n\n".join(f"{role}: {content}" for role, content in turns) if turns is not None else None
+    messages = object_messages(text, complete=True) or marked_messages(text, complete=True)
+    return transcript_of(messages) if messages else None
 
 
 def unescape_json(text: str) -> str:
@@ -109,34 +107,20 @@ def _unescaped(escape: re.Match[str]) -> str:
     return letters if letters.isprintable() and not set(letters) & {'"', "\\"} else escape[0]
 
 
-def _parse_chat_message(turn: Any) -> tuple[str, str] | None:
-    if not isinstance(turn, dict):
-        return None
-    role, content = turn.get("role"), turn.get("content")
-    if isinstance(content, list):
-        content = "\n".join(
-            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
-        )
-    if not isinstance(role, str) or not isinstance(content, str):
-        return None
-    name = turn.get("name")
-    return (name if isinstance(name, str) and name else role, content.strip())
-
-
-def _parse_json(text: str) -> Any:
-    """Return the parsed value, a placeholder for JSON lines and for large JSON, or None for no JSON."""
+def _is_json(text: str) -> bool:
+    """Return whether a text is JSON, or JSON lines by the first one; judged by its ends where it is large."""
     if len(text) > _MAX_PARSED_JSON:
-        return {"large": True} if text.rstrip()[-1:] in {"}", "]"} else None
+        return text.rstrip()[-1:] in {"}", "]"}
+    first, _, rest = text.strip().partition("\n")
+    return _is_json_value(text) or (rest.strip()[:1] == first[:1] and _is_json_value(first))
+
+
+def _is_json_value(text: str) -> bool:
     try:
-        return json.loads(text)
+        json.loads(text)
     except (ValueError, RecursionError):
-        first, _, rest = text.strip().partition("\n")
-    if rest.strip()[:1] != first[:1]:
-        return None
-    try:
-        return json.loads(first) and {"lines": True}
-    except (ValueError, RecursionError):
-        return None
+        return False
+    return True
 
 
 def _is_email(sample: str) -> bool:

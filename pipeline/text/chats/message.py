@@ -17,6 +17,17 @@ class Message(NamedTuple):
     on: date | None = None
 
 
+def transcript_of(messages: Iterable[Message]) -> str:
+    """Write messages as a transcript: a name and a text each, with the day where it is told.
+
+    >>> transcript_of([Message("user", "I ski.", None, date(2026, 1, 5)), Message("assistant", "Nice.", None)])
+    '[2026-01-05] user: I ski.\\n\\nassistant: Nice.'
+    """
+    return "\n\n".join(
+        f"[{each.on}] {each.who}: {each.said}" if each.on else f"{each.who}: {each.said}" for each in messages
+    )
+
+
 def utterances_of(messages: Iterable[Message]) -> Iterator[Utterance]:
     """Yield what people say; what an assistant said goes with the answer to it."""
     asked: str | None = None

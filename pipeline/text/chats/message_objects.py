@@ -22,6 +22,7 @@ _INNER = ("message", "data", "kwargs")
 _SAID = ("content", "text", "message", "said", "value", "parts")
 _WHEN = ("timestamp", "date", "created_at", "createdAt", "create_time", "time", "ts")
 _WHO = ("user_profile", "name", "speaker", "author", "sender", "from", "user", "role")
+_FIELDS = frozenset({*_SAID, *_WHEN, *_WHO, "id"})
 _KINDS = ("type", "event")
 """Fields that say who speaks only where their value is a role."""
 _NAMED = ("real_name", "display_name", "global_name", "nickname", "name", "username", "role")
@@ -30,19 +31,22 @@ _SECONDS = re.compile(r"\d{9,13}(?:\.\d+)?")
 _LATEST_SECONDS = 10_000_000_000
 """A greater number is of milliseconds."""
 _PYTHON = re.compile(r"\[?\s*\{\s*'")
-_MAX_PYTHON_CHARS = 1_000_000
+_MAX_PYTHON_CHARS = 200_000
 """Length up to which Python's notation is read: its syntax tree takes a hundred times the memory."""
 
 
-def object_messages(text: str) -> list[Message]:
+def object_messages(text: str, *, complete: bool = False) -> list[Message]:
     """Return the messages of a chat in order; none for any other text.
+
+    `complete`: only of a chat in which each object is a message with a role and a text, and each column of a table is
+    part of it.
 
     >>> object_messages('{"role": "user", "content": "I ski."}\\n{"role": "assistant", "content": "Nice."}')
     [Message(who='user', said='I ski.', start=29, on=None), Message(who='assistant', said='Nice.', start=72, on=None)]
     """
     found: list[Message] = []
     position = 0
-    for who, said, _, on in _messages(_values(text)) or _messages(_table_rows(text)):
+    for who, said, _, on in _messages(_values(text), complete=complete) or _messages(_table_rows(text, complete)):
         start = text.find(said, position)
         position = max(position, start)
         found.append(Message(who, said, start if start >= 0 else None, on))
@@ -66,18 +70,16 @@ def _values(text: str) -> Any:
         return None
 
 
-def _table_rows(text: str) -> list[dict[str, str]]:
+def _table_rows(text: str, complete: bool) -> list[dict[str, str]]:
     """Return the rows of a table in CSV or Markdown that has a column of roles and one of texts."""
-    lines = text.strip().splitlines()
-    if len(lines) < 2:
-        return []
-    cells = _markdown_cells if lines[0].startswith("|") else csv.reader
+    head = text.lstrip().partition("\n")[0]
+    cells = _markdown_cells if head.startswith("|") else csv.reader
     try:
-        head, *rows = cells(lines)
+        fields = [field.strip().casefold() for field in next(iter(cells([head])), [])]
+        if not ({*_WHO} & {*fields} and {*_SAID} & {*fields}) or (complete and not _FIELDS.issuperset(fields)):
+            return []
+        _, *rows = cells(text.strip().splitlines())
     except csv.Error:
-        return []
-    fields = [field.strip().casefold() for field in head]
-    if not ({*_WHO} & {*fields} and {*_SAID} & {*fields}):
         return []
     found = [dict(zip(fields, row, strict=False)) for row in rows]
     return found if _is_answered(_messages(found)) else []
@@ -90,7 +92,7 @@ def _markdown_cells(lines: Sequence[str]) -> Iterator[list[str]]:
             yield cells
 
 
-def _messages(value: Any) -> list[Message]:
+def _messages(value: Any, *, complete: bool = False) -> list[Message]:
     if isinstance(value, dict):
         nodes = value.get("mapping")  # a tree of messages, in the order in which they were written
         value = [*nodes.values()] if isinstance(nodes, dict) else _first_list(value)
@@ -99,9 +101,14 @@ def _messages(value: Any) -> list[Message]:
     read = [_message(item) for item in value]
     found = [message for message in read if message is not None]
     if not found:
-        return list(chain.from_iterable(_messages(item) for item in value if isinstance(item, dict)))
+        parts = [_messages(item, complete=complete) for item in value if isinstance(item, dict)]
+        return list(chain.from_iterable(parts)) if all(parts) or not complete else []
+    said = [message for message in found if message.said]
+    if complete:
+        has_roles = _is_answered(said) or all(isinstance(item.get("role"), str) for item in value)
+        return said if len(said) == len(read) and has_roles else []
     # Events and calls of tools stand between the messages of a chat with an assistant, but in no list of others.
-    return [message for message in found if message.said] if len(found) == len(read) or _is_answered(found) else []
+    return said if len(found) == len(read) or _is_answered(found) else []
 
 
 def _first_list(value: dict[str, Any]) -> Any:

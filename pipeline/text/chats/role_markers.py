@@ -10,6 +10,7 @@ from pipeline.text.chats.roles import ROLE_PATTERN, is_machine, is_writer
 _HEAD_CHARS = 5_000
 _HEAD_LINES = 4
 """Part of a text in which its first message begins."""
+_MARKUP = re.compile(r"<[^<>]*>")
 _ROLES_BY_TOKEN = {"inst": "user", "/inst": "assistant"}
 
 
@@ -43,8 +44,10 @@ _LINE_FORMS = (
 )
 
 
-def marked_messages(text: str) -> list[Message]:
+def marked_messages(text: str, *, complete: bool = False) -> list[Message]:
     """Return the messages of a chat with an assistant in order; none for any other text.
+
+    `complete`: only where nothing but markup stands outside of them.
 
     >>> [message[:2] for message in marked_messages("<user>I ski.</user>\\n<assistant>Nice.</assistant>")]
     [('user', 'I ski.'), ('assistant', 'Nice.')]
@@ -59,7 +62,8 @@ def marked_messages(text: str) -> list[Message]:
             marks = list(form.begin.finditer(text))
             roles = [_role(mark) for mark in marks]
             if any(map(is_writer, roles)) and (any(map(is_machine, roles)) or not needs_answer):
-                return _cut(text, form, marks, roles)
+                found, outside = _cut(text, form, marks, roles)
+                return found if not (complete and any(map(str.isalnum, _MARKUP.sub("", outside)))) else []
     return []
 
 
@@ -67,12 +71,14 @@ def _role(mark: re.Match[str]) -> str:
     return _ROLES_BY_TOKEN.get(mark["role"].casefold(), mark["role"])
 
 
-def _cut(text: str, form: _Form, marks: Sequence[re.Match[str]], roles: Sequence[str]) -> list[Message]:
-    found = []
+def _cut(text: str, form: _Form, marks: Sequence[re.Match[str]], roles: Sequence[str]) -> tuple[list[Message], str]:
+    """Return the messages that begin at these marks, and the text outside of them."""
+    found, outside = [], [text[: marks[0].start()]]
     for mark, role, end in zip(marks, roles, [*(mark.start() for mark in marks[1:]), len(text)], strict=True):
         ended = form.end.search(text, mark.end(), end) if form.end else None
         said = text[mark.end() : ended.start() if ended else end]
+        outside.append(text[ended.end() : end] if ended else "")
         bare = said.strip().strip("\"'") if form.end is None else said.strip()
         if bare:
             found.append(Message(role, bare, text.index(bare, mark.end())))
-    return found
+    return found, " ".join(outside)

@@ -281,10 +281,38 @@ async def test_source_code_and_json_are_taken_as_they_are(extractor: FileParser)
     assert (found.type, found.text) == ("json", data.decode())
 
 
-async def test_a_conversation_in_json_becomes_lines_with_speakers(extractor: FileParser) -> None:
-    text = '[{"role": "user", "content": "I live in Oslo."}, {"role": "assistant", "content": "Nice."}]'
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"role": "user", "content": "I live in Oslo."}, {"role": "assistant", "content": "Nice."}]',
+        '{"role": "user", "content": "I live in Oslo."}\n{"role": "assistant", "content": "Nice."}',
+        "role,content\nuser,I live in Oslo.\nassistant,Nice.",
+        "<|im_start|>user\nI live in Oslo.<|im_end|>\n<|im_start|>assistant\nNice.<|im_end|>",
+    ],
+)
+async def test_a_chat_that_a_program_wrote_becomes_lines_with_speakers(extractor: FileParser, text: str) -> None:
     found = await extractor.parse_text(text)
     assert (found.type, found.text) == ("chat", "user: I live in Oslo.\n\nassistant: Nice.")
+
+
+async def test_a_message_keeps_its_day(extractor: FileParser) -> None:
+    found = await extractor.parse_text('[{"role": "user", "content": "I ski.", "timestamp": "2026-01-05T10:00:00Z"}]')
+    assert found.text == "[2026-01-05] user: I ski."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"role": "user", "content": "I ski."}, {"role": "assistant", "content": null, "tool_calls": [{"id": "1"}]}]',
+        '[{"name": "lamp", "text": "a lamp", "price": 3}]',
+        "role,content,rating\nuser,I ski.,5\nassistant,Nice.,4",
+        "Notes of Monday\n<user>I ski.</user>\n<assistant>Nice.</assistant>",
+    ],
+)
+async def test_a_chat_stays_as_it_is_where_lines_would_lose_something(extractor: FileParser, text: str) -> None:
+    found = await extractor.parse_text(text)
+    for word in ("tool_calls", "price", "rating", "Monday", "ski", "lamp"):
+        assert (word in text) == (word in found.text)
 
 
 async def test_what_cannot_be_read_says_why_and_the_next_file_works(extractor: FileParser) -> None:

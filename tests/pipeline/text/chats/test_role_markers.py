@@ -2,6 +2,7 @@
 
 import pytest
 
+from pipeline.text.chats.role_markers import marked_messages
 from pipeline.text.speaker_attribution import parse_utterances
 
 USER, ASSISTANT = "I live in Leeds.\nIt rains.", "I am a model in Rome."
@@ -60,3 +61,12 @@ def test_a_bot_with_a_name_of_its_own_is_an_assistant() -> None:
 )
 def test_a_text_about_roles_is_no_chat(text: str) -> None:
     assert not any(part.is_chat for part in parse_utterances(text))
+
+
+def test_a_chat_is_complete_unless_text_stands_outside_of_its_messages() -> None:
+    chat = "<user>I ski.</user>\n<assistant>Nice.</assistant>"
+    for text in (chat, f"<chat id='1'>\n{chat}\n</chat>"):
+        assert len(marked_messages(text, complete=True)) == 2
+    for text in (f"Notes of Monday\n{chat}", f"{chat}\nArchived by Ann"):
+        assert len(marked_messages(text)) == 2
+        assert marked_messages(text, complete=True) == []
