@@ -19,7 +19,6 @@ _KNOWING = frozenset({"know", "understand", "see", "realise", "realize", "figure
 """Verbs after which a question tells nothing: `I know why I was tired`."""
 _DANGLING = word_set("it this that these those one ones here there them so such another both others same else either")
 _ADDRESSING = word_set("you your yours yourself yourselves u ya ur y'all please")
-_PHRASES = english_words("strong_phrases")
 _UNSURE = english_words("unsure")
 _TEXTS = english_words("texts")
 _EACH_OTHERS = english_words("each_others")
@@ -59,7 +58,7 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
         any(map(_counts_or_relates, clause.head.children)) or any(map(_is_reciprocal, clause.tokens))
     ):
         return "whom it counts or relates is not named"
-    if any(map(_lacks_object, clause.tokens[:-1])) or _acts_on_itself(clause):
+    if _acts_on_itself(clause):
         return "an object left out"
     if (unnamed := dangling(clause, has_antecedent=has_antecedent)) is not None:
         return f"{unnamed.text!r} is not named"
@@ -124,15 +123,6 @@ def _acts_on_itself(clause: Clause) -> bool:
     # `my back is killing me` is an idiom.
     is_taken = (clause.is_shared and is_first(clause.subject)) or clause.head.lemma_ == "kill"
     return is_taken and any(child.lower_ in ("me", "us") for child in clause.head.children)
-
-
-def _lacks_object(token: "Token") -> bool:
-    """Return whether a preposition has no object: `has been working on for a while`."""
-    if f"{token.head.lemma_} {token.lower_}" in _PHRASES:
-        return False  # `moved in yesterday`
-    is_alone = token.dep_ == "prep" and token.tag_ == "IN" and not any(token.children) and token.head.dep_ != "relcl"
-    after = token.nbor().lower_
-    return is_alone and not (after.endswith(("day", "days")) or after[0].isdigit())  # `on wednesdays`, `past 4.30am`
 
 
 def _is_opinion(clause: Clause) -> bool:

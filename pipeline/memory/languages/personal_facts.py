@@ -121,7 +121,7 @@ def states_personal_fact(
     is_noted = is_noted and _OF_SOMEBODY.match(plain) is None
     is_noted = is_noted or (is_named and (words > _MIN_TOLD_WORDS or _tells_change(plain, profile)))
     is_noted = is_noted or (is_memorable and words >= _MIN_MEMORABLE_WORDS)
-    is_told = is_note or (_tells_something(plain, profile) and not _is_half_said(plain, profile))
+    is_told = is_note or _tells_something(plain, profile)
     return (is_own or is_noted) and is_told and profile.hedges.search(plain) is None
 
 
@@ -149,20 +149,6 @@ def _tells_something(text: str, profile: LanguageProfile) -> bool:
     return is_long or told_relations(text) != frozenset() or _tells_change(text, profile)
 
 
-def _is_half_said(text: str, profile: LanguageProfile) -> bool:
-    """Return whether a remark is about what was named before: `los dejé hace un mes`, `vou, dia 3`."""
-    if _PLACES_ALONE.match(text) is not None:
-        return True
-    pointing = profile.points.match(text)
-    first, comma, rest = text.partition(",")
-    is_answer = comma != "" and " " not in first and profile.own.search(rest) is None and profile.own.search(first)
-    return bool(is_answer) or (pointing is not None and profile.own.match(text[pointing.end() :].lstrip()) is not None)
-
-
-_PLACES_ALONE = re.compile(
-    r"(?:(?:en|a|al|em|n[ao]|in|\u00e0|au|im|am|w|do|\u0432|\u043d\u0430) [^\W\d]+(?:, |$))+$", re.IGNORECASE
-)
-"""Where and when, of what was named before a remark: `en septiembre, en Ronda`."""
 _HAN_NOUN = re.compile("[\u4e00-\u9fff]{4}|[\u4e00-\u9fff]{2}(?=[^\u4e00-\u9fff]*[\u3040-\u30ff])")
 """A noun of Japanese, or enough of Chinese to hold one."""
 _MIN_TOLD_WORDS = 4
