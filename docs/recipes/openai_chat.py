@@ -1,5 +1,6 @@
 """A chat with the OpenAI SDK that remembers: what is known goes in front, what was said is kept.
 
+pip install openai supermemory==5.0.1
 python openai_chat.py alice "What should I cook tonight?"
 """
 

@@ -1,5 +1,6 @@
 """The OpenAI SDK with memory as a tool: the model asks when it wants to know.
 
+pip install openai supermemory==5.0.1
 python openai_tools.py alice "Which of my friends likes chess?"
 """
 

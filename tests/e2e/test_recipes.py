@@ -187,6 +187,16 @@ def test_an_agent_answers_from_memory_and_keeps_what_was_said(
     _wait_until_kept(client, namespace)
 
 
+def test_a_store_finds_what_was_put_there(server: Server, namespace: str, model: ToolCallingModel) -> None:
+    python, recipe = _python_with("langgraph.store.base"), str(RECIPES / "langgraph_store.py")
+    _run_recipe(server, model, python, recipe, namespace, "Ada lives in Lisbon.")
+    poll_until(
+        lambda: _run_recipe(server, model, python, recipe, namespace, QUESTION),
+        lambda printed: "Lisbon" in printed,
+        "what was put there is found",
+    )
+
+
 @pytest.mark.parametrize("recipe", NODE_PEERS)
 def test_a_program_of_node_searches_by_itself(
     recipe: str, server: Server, informed: str, model: ToolCallingModel, tmp_path: Path
