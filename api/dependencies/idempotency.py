@@ -20,7 +20,9 @@ _key_of_request: ContextVar[str | None] = ContextVar("idempotency_key", default=
 def set_request_key(key: str | None) -> None:
     """Keep the key of the current request; None: it has none. BadRequestError if it is too long or empty."""
     if key is not None and not 0 < len(key) <= MAX_KEY_LENGTH:
-        raise BadRequestError("The idempotency key can't be accepted", f"It has 1 to {MAX_KEY_LENGTH} characters.")
+        raise BadRequestError(
+            "The idempotency key can't be accepted", f"The header Idempotency-Key has 1 to {MAX_KEY_LENGTH} characters."
+        )
     _key_of_request.set(key)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -31,7 +32,9 @@ _VALIDATION_MESSAGES = {
         ("datetime_from_date_parsing", "datetime_object_invalid", "datetime_parsing", "timezone_aware"),
         "must be a time with its zone, like 2026-11-30T09:30:00Z",
     ),
-    "unknown_option": "is not an option of this operation: send it where the interface has it",
+    "unknown_option": "is not a parameter of this operation",
+    "dict_type": "must be an object",
+    "list_type": "must be an array",
 }
 _DISCRIMINATOR_MESSAGES = {"union_tag_not_found": "is required", "union_tag_invalid": "must be one of {expected_tags}"}
 _LENGTH_MESSAGES = {
@@ -140,7 +143,7 @@ async def _handle_rejected_error(_: Request, error: RejectedError) -> Response:
 async def _handle_validation_error(request: Request, error: RequestValidationError) -> Response:
     problems = error.errors()
     shown = [validation_issue(problem, error.body) for problem in problems[:MAX_VALIDATION_ISSUES]]
-    unknown = [problem["loc"] for problem in problems if problem["type"] == "extra_forbidden"]
+    unknown = [problem["loc"] for problem in problems if problem["type"] in {"extra_forbidden", "unknown_option"}]
     if any(len(loc) == len(("body", "field")) for loc in unknown) and (fields := _body_fields(request)):
         shown.append({"message": f"body: its fields are {', '.join(fields)}", "path": []})
     if len(problems) > MAX_VALIDATION_ISSUES:
@@ -180,7 +183,10 @@ def _validation_message(problem: Mapping[str, Any], context: Mapping[str, Any]) 
         return _LENGTH_MESSAGES[kind].format_map(context)
     if (message := _PATTERN_MESSAGES.get(context.get("pattern", ""))) is not None:
         return message
-    return _VALIDATION_MESSAGES.get(kind) or str(problem["msg"]).removeprefix("Value error, ")
+    return _VALIDATION_MESSAGES.get(kind) or _OF_PYDANTIC.sub("must", str(problem["msg"])).removeprefix("Value error, ")
+
+
+_OF_PYDANTIC = re.compile(r"^(?:Input|List|String|Dictionary) should")
 
 
 def _field_path(loc: Sequence[str | int], body: object) -> list[str | int]:

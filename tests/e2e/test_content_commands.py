@@ -139,8 +139,8 @@ def test_the_name_of_a_file_is_not_remembered_in_place_of_the_file(
         (["search", "alice", "x", "--as-of", "once"], "--as-of: must be a time with its zone"),
         (["search", "alice", "x", "--mode", "fast"], "'--mode'"),
         (["add", "no name", "x"], "'namespace': A namespace has letters, digits"),
-        (["keys", "create", "x", "--role", "king"], "--role: Input should be"),
-        (["keys", "create", "x", "--scope", "king"], "--scope: Input should be"),
+        (["keys", "create", "x", "--role", "king"], "--role: must be"),
+        (["keys", "create", "x", "--scope", "king"], "--scope: must be"),
     ],
 )
 def test_an_error_names_the_option_once(recollect: CliRunner, words: list[str], said: str) -> None:

@@ -130,7 +130,7 @@ async def test_the_profile_is_a_resource_too_and_the_prompt_brings_it_with_what_
     ("tool", "arguments", "said"),
     [
         ("search_memory", {}, "query: is required"),
-        ("search_memory", {"query": "x", "limit": 0}, "limit: Input should be greater than or equal to 1"),
+        ("search_memory", {"query": "x", "limit": 0}, "limit: must be greater than or equal to 1"),
         ("search_memory", {"query": "x", "namespaces": "a"}, "namespaces: is not a known field"),
         ("search_memory", {"query": "x", "namespace": "a b"}, "namespace: may have letters, digits"),
         ("search_memory", {"query": "x"}, "Name a namespace"),

@@ -304,6 +304,30 @@ async def test_an_unknown_field_is_answered_with_the_known_ones(client: Contract
     ]
 
 
+async def test_an_option_of_the_body_in_the_query_is_answered_with_the_fields_of_the_body(
+    client: ContractClient,
+) -> None:
+    refused = await client.fails(400, "POST", f"{SEARCH}?limit=3", {"query": "x"})
+    assert refused["error"][0]["message"] == "limit: is not a parameter of this operation"
+    assert refused["error"][1]["message"].startswith("body: its fields are query, filter, searchMode, limit")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "message"),
+    [
+        ("PUT", "/ns/alice/profile/buckets", {"buckets": ["work"]}, "buckets: must be an object"),
+        ("DELETE", "/ns/alice/document", {"ids": "x"}, "ids: must be an array"),
+        ("POST", SEARCH, {"query": "x", "limit": 101}, "limit: must be less than or equal to 100"),
+        ("POST", "/ns/alice/document", {"content": 1}, "content: must be a valid string"),
+    ],
+)
+async def test_a_wrong_value_is_answered_in_the_words_of_json(
+    client: ContractClient, method: str, path: str, body: dict[str, Any], message: str
+) -> None:
+    ((problem),) = (await client.fails(400, method, path, body))["error"]
+    assert problem["message"] == message
+
+
 async def test_a_byte_order_mark_before_json_is_passed_over(client: ContractClient) -> None:
     response = await client("POST", "/ns/alice/document", content=b'\xef\xbb\xbf{"content": "x"}')
     assert response.status_code == 200
