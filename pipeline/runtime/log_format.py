@@ -2,13 +2,14 @@
 
 import json
 import logging
-import time
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from pipeline.runtime import correlation
+from schemas.base import format_timestamp
 
 Format = Literal["text", "json"]
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
@@ -32,7 +33,17 @@ def access_log(message: str, **fields: Any) -> None:
     ACCESS_LOGGER.info(message, extra={"fields": fields})
 
 
-class TextFormatter(logging.Formatter):
+class _RedactingFormatter(logging.Formatter):
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
+        """Return the traceback without the input that a validation error quotes, which may be private."""
+        _, error, trace = ei
+        if isinstance(error, ValidationError):
+            places = "; ".join(".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False))
+            ei = (ValueError, ValueError(f"{error.title}: {places}").with_traceback(trace), trace)
+        return super().formatException(ei)
+
+
+class TextFormatter(_RedactingFormatter):
     """Formatter of plain text: level, logger, message, request id if known."""
 
     def __init__(self) -> None:
@@ -48,23 +59,14 @@ class TextFormatter(logging.Formatter):
         """Return the line, which no id or message of others ends, and which steers no terminal."""
         return super().formatMessage(record).translate(_CONTROLS)
 
-    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
-        """Return the traceback without the input that a validation error quotes."""
-        return _redacted_traceback(self, ei)
 
-
-class JsonLinesFormatter(logging.Formatter):
+class JsonLinesFormatter(_RedactingFormatter):
     """Formatter of JSON lines: time (UTC), level, logger, message, request_id, then the record's fields."""
-
-    @staticmethod
-    def converter(seconds: float | None) -> time.struct_time:
-        """Convert to UTC."""
-        return time.gmtime(seconds)
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line, whatever the message contains."""
         line = {
-            "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
+            "time": format_timestamp(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -73,10 +75,6 @@ class JsonLinesFormatter(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
-
-    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
-        """Return the traceback without the input that a validation error quotes."""
-        return _redacted_traceback(self, ei)
 
 
 def trace_of(error: Exception) -> tuple[type[Exception], Exception, TracebackType | None]:
@@ -88,12 +86,3 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
     fields: dict[str, Any] = dict(getattr(record, "fields", {}))
     request = fields.pop("request_id", None) or correlation.current_request_id()
     return fields if request is None else {"request_id": request, **fields}
-
-
-def _redacted_traceback(formatter: logging.Formatter, ei: Any) -> str:
-    """Format a traceback without the input that a validation error quotes, which may be private."""
-    _, error, trace = ei
-    if isinstance(error, ValidationError):
-        places = "; ".join(".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False))
-        ei = (ValueError, ValueError(f"{error.title}: {places}").with_traceback(trace), trace)
-    return logging.Formatter.formatException(formatter, ei)
