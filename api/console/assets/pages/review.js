@@ -2,7 +2,7 @@
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
-import { el, refill } from "../dom.js";
+import { el, rebuild } from "../dom.js";
 import { day, number, plural } from "../format.js";
 import { correct } from "../parts/corrections.js";
 import { button } from "../parts/forms.js";
@@ -22,7 +22,7 @@ export async function review(view) {
   const place = el("div");
   const load = async () => {
     const answer = await api.get(path("ns", namespace, "explain", "reviews"), { limit: SHOWN }, signal);
-    refill(place, listed(view, answer, load));
+    rebuild(place, listed(view, answer, load));
   };
   await load();
   return [place];
