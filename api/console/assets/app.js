@@ -31,6 +31,9 @@ export class App {
   /** Start with this tab's key, or show the sign-in page. */
   async start() {
     addEventListener("hashchange", () => this.show());
+    // A file that is dropped beside its place would open instead of the console.
+    const keep = (event) => { if (event.dataTransfer.types.includes("Files") && !event.target.closest?.("[type=file]")) event.preventDefault(); };
+    for (const drag of ["dragover", "drop"]) addEventListener(drag, keep);
     listenForShortcuts(this);
     await this.#resume();
   }
@@ -88,9 +91,10 @@ export class App {
     else location.hash = address;
   }
 
-  /** Change the options of the address without leaving the page. */
-  replaceOptions(parts, query) {
-    history.replaceState(null, "", to(parts, query));
+  /** Change the options of the address without leaving the page; the browser leads back to the ones before. */
+  changeOptions(parts, query) {
+    const address = to(parts, query);
+    if (address !== location.hash) history.pushState(null, "", address);
   }
 
   /** Show a status message; `undo`: an action that takes back what it tells. */

@@ -44,22 +44,22 @@ const FOCUSABLE = "a, button, input, select, textarea, summary, [tabindex]";
 const nameOf = (node) => [node.localName, node.getAttribute("href"), node.ariaLabel ?? node.labels?.[0]?.textContent ?? node.textContent].join(" ");
 
 function filled(node, attributes, children) {
+  node.append(...present(children));
   for (const [name, value] of Object.entries(attributes)) {
     if (name === "on") {
       for (const [event, listener] of Object.entries(value)) node.addEventListener(event, listener);
     } else if (value !== null && value !== undefined && value !== false) {
-      node.setAttribute(name, value === true ? "" : name === "dir" ? directionOf(value, children) : value);
+      node.setAttribute(name, value === true ? "" : name === "dir" ? directionOf(value, node.textContent) : value);
     }
   }
-  node.append(...present(children));
   return node;
 }
 
 /** Memories may begin with the English word for their subject: those in Arabic or Hebrew run from the right all the same. */
 const RIGHT_TO_LEFT = /^User: \P{L}*[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}]/u;
 
-function directionOf(value, [first]) {
-  return value === "auto" && typeof first === "string" && RIGHT_TO_LEFT.test(first) ? "rtl" : value;
+function directionOf(value, text) {
+  return value === "auto" && RIGHT_TO_LEFT.test(text) ? "rtl" : value;
 }
 
 function present(children) {

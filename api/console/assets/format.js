@@ -11,6 +11,12 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 export const number = (value) => NUMBERS.format(value);
 
+/** The beginning of a text of more characters. */
+export function shortened(text, most) {
+  const characters = [...text];
+  return characters.length > most ? `${characters.slice(0, most).join("")}…` : text;
+}
+
 /** Format a count: "3 documents"; `many`: irregular plural. */
 export const plural = (count, noun, many = `${noun}s`) => `${number(count)} ${count === 1 ? noun : many}`;
 

@@ -121,6 +121,15 @@ async def test_a_key_with_a_part_of_its_role_is_offered_only_that(
     assert found - always == offered
 
 
+async def test_a_key_is_pasted_with_its_header_and_no_other_text_is_sent(visitor: ConsoleUser) -> None:
+    created = await visitor.ok("POST", "/admin/keys", {"name": "pasted", "role": "read"})
+    await visitor.sign_in(f"Bearer {created['key']}")
+    await visitor.press("Sign out")
+    await visitor.enter("API key", "\u043a\u043b\u044e\u0447")
+    await visitor.press("Sign in")
+    await visitor.wait_for_text("It has characters that no key has.")
+
+
 async def test_a_key_that_ends_meanwhile_leads_back_to_the_door(visitor: ConsoleUser) -> None:
     created = await visitor.ok("POST", "/admin/keys", {"name": "short", "role": "read"})
     await visitor.sign_in(created["key"])

@@ -137,3 +137,7 @@ async def test_a_memory_in_arabic_runs_from_the_right_although_its_subject_is_in
     links = """document.querySelectorAll("main a[href*='/memories/']")"""
     directions = f"return [...{links}].map((one) => getComputedStyle(one).direction)"
     assert await visitor.browser.execute(directions) == ["ltr", "rtl"]
+    await visitor.navigate('#/ns/beirut/search?q=\u0628\u064a\u0631\u0648\u062a&o={"searchMode":"memories"}')
+    await visitor.wait_for_text("User: ")
+    script = "return getComputedStyle(document.querySelector('.result .text:has(mark)')).direction"
+    assert await visitor.browser.execute(script) == "rtl"

@@ -34,6 +34,25 @@ async def test_a_text_a_file_and_a_dropped_file_are_added(visitor: ConsoleUser, 
     assert await visitor.horizontal_overflow() == 0
 
 
+async def test_a_file_is_chosen_again_and_one_dropped_beside_its_place_opens_nothing(
+    visitor: ConsoleUser, tmp_path: Path
+) -> None:
+    page = tmp_path / "bees.md"
+    page.write_text("# Bees")
+    await visitor.open_signed_in("#/ns/again/documents")
+    for _ in range(2):
+        await visitor.choose_file("input[type=file]", page)
+        assert await visitor.browser.execute("return document.querySelector('input[type=file]').value") == ""
+    await visitor.wait_for_text("1 document")
+    await visitor.browser.execute(
+        "window.dropped = null; addEventListener('drop', (event) => (window.dropped = event))"
+    )
+    await visitor.browser.execute(
+        _DROP.replace('".drop"', '"h1"').replace("bubbles: true", "bubbles: true, cancelable: true"), "x", "x.md"
+    )
+    assert await visitor.browser.execute("return window.dropped.defaultPrevented")
+
+
 async def test_a_file_that_cannot_be_read_says_why(visitor: ConsoleUser, tmp_path: Path) -> None:
     broken = tmp_path / "broken.pdf"
     broken.write_bytes(b"%PDF-1.7 and nothing more")

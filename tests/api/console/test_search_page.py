@@ -184,3 +184,15 @@ async def test_markdown_of_a_passage_is_shown_as_links_and_tables(visitor: Conso
     assert await visitor.text(".result .text td") == "8 m"
     assert await visitor.text(".result .text a") == "the list"
     assert await visitor.accessibility_violations() == []
+
+
+async def test_the_way_back_leads_to_the_question_before(visitor: ConsoleUser, lighthouse: str) -> None:
+    await visitor.open_signed_in(f"#/ns/{lighthouse}/search")
+    for question in ("Who collects bottles?", "Who keeps the light?"):
+        await visitor.enter("Question", question)
+        await visitor.press("Search", "main")
+        await visitor.wait_until_loaded()
+    await visitor.browser.execute("history.back()")
+    shown = "return document.querySelector('[data-find]').value === arguments[0]"
+    await visitor.browser.wait_until(shown, "Who collects bottles?")
+    await visitor.wait_for_text("in ")

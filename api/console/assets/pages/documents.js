@@ -24,7 +24,7 @@ export async function documents(view) {
   poll(view.signal, BUSY_MS, () => list.look());
   const filter = panel("Sort and filter", list.controls(), { open: list.isFiltered });
   const add = view.rights.writes(view.namespace)
-    ? panel("Add documents", addDocumentForm(view, () => list.look()), { open: list.total === 0 && !list.isFiltered, primary: true, symbol: "plus" })
+    ? panel("Add documents", addDocumentForm(view), { open: list.total === 0 && !list.isFiltered, primary: true, symbol: "plus" })
     : null;
   view.head("Documents", filter.button, add?.button);
   return [add?.node, filter.node, list.place];

@@ -29,7 +29,7 @@ export async function search(view) {
       refill(found, failure({ message: "The filter is not JSON", details: "Correct it, or empty the field.", status: 400 }));
       return;
     }
-    view.app.replaceOptions(["ns", view.namespace, "search"], optionsOf(body));
+    view.app.changeOptions(["ns", view.namespace, "search"], optionsOf(body));
     await answer(view, body, found);
   };
   const asking = form(ask, { role: "search", class: "card" }, controls.node);

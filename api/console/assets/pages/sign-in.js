@@ -1,6 +1,6 @@
 /** Signing in with a key. */
 
-import { Api } from "../api.js";
+import { Api, ApiError } from "../api.js";
 import { el, refill } from "../dom.js";
 import { field, form } from "../parts/forms.js";
 import { problem } from "../parts/placeholders.js";
@@ -20,7 +20,8 @@ export function signIn(signedIn, reason = "") {
   const asked = async () => {
     refill(trouble);
     try {
-      const given = key.value.trim();
+      const given = key.value.trim().replace(/^Bearer\s+/i, "");
+      if (/[^!-~]/.test(given)) throw new ApiError(401, "The API key is not valid", "It has characters that no key has.");
       await signedIn(given, await new Api(given).get("admin/whoami"));
     } catch (error) {
       refill(trouble, problem(error));

@@ -2,7 +2,7 @@
 
 import { path } from "../api.js";
 import { el } from "../dom.js";
-import { bytes } from "../format.js";
+import { bytes, shortened } from "../format.js";
 import { DocumentProgress } from "./document-progress.js";
 import { DocumentDetails } from "./document-details.js";
 import { actionForm, field, select, submit } from "./forms.js";
@@ -13,7 +13,7 @@ const AT_ONCE = 2;
 const NAME_CHARACTERS = 60;
 
 /** Build the form; `added` is called after each accepted document. */
-export function addDocumentForm(view, added, { dreaming: usual = "dynamic" } = {}) {
+export function addDocumentForm(view, added = () => {}, { dreaming: usual = "dynamic" } = {}) {
   const { api, namespace } = view;
   const dreaming = select(DREAMING, usual);
   const progress = new DocumentProgress(view);
@@ -37,7 +37,7 @@ function texts(api, namespace, { dreaming, about, progress }, added) {
     const body = { content: content.value, dreaming: dreaming.value, ...about.read(), ...(id.value ? { id: id.value } : {}) };
     await progress.listen();
     const accepted = await api.post(path("ns", namespace, "document"), body);
-    progress.add(accepted.id, nameOf(content.value));
+    progress.add(accepted.id, shortened(content.value.trim().split("\n", 1)[0], NAME_CHARACTERS));
     content.value = id.value = "";
     added();
   };
@@ -51,13 +51,12 @@ function texts(api, namespace, { dreaming, about, progress }, added) {
   );
 }
 
-function nameOf(text) {
-  const line = text.trim().split("\n", 1)[0];
-  return line.length > NAME_CHARACTERS ? `${line.slice(0, NAME_CHARACTERS)}…` : line;
-}
-
 function dropping(upload) {
-  const chooser = el("input", { type: "file", multiple: true, on: { change: () => { upload(chooser.files); } } });
+  const chosen = () => {
+    upload(chooser.files);
+    chooser.value = ""; // the same file may be chosen again
+  };
+  const chooser = el("input", { type: "file", multiple: true, on: { change: chosen } });
   const zone = el(
     "div.drop",
     {

@@ -1,5 +1,6 @@
 /** Drawing of a memory graph with cytoscape.js, in the console's colours. */
 
+import { shortened } from "../format.js";
 import { GraphLabels } from "./graph-labels.js";
 import { placeNodes } from "./graph-layout.js";
 import { GraphSketch } from "./graph-sketch.js";
@@ -159,16 +160,15 @@ function elements({ memories, relations, names }) {
   const points = placeNodes(memories.length, names);
   return [
     ...names.map((item, at) => ({ group: "nodes", classes: "name", position: points.names[at], data: { id: `n${at}`, label: item.name, weight: item.memories.length, text: item.name.toLowerCase(), size: 24 + 6 * Math.sqrt(item.memories.length), item } })),
-    ...memories.map((item, at) => ({ group: "nodes", classes: "memory", position: points.memories[at], data: { id: `m${at}`, label: shortened(item.memory), weight: Date.parse(item.createdAt) / Date.now(), text: item.memory.toLowerCase(), item } })),
+    ...memories.map((item, at) => ({ group: "nodes", classes: "memory", position: points.memories[at], data: { id: `m${at}`, label: labelOf(item.memory), weight: Date.parse(item.createdAt) / Date.now(), text: item.memory.toLowerCase(), item } })),
     ...names.flatMap((item, at) => item.memories.map((memory) => ({ group: "edges", classes: "names", data: { id: `n${at}-m${memory}`, source: `n${at}`, target: `m${memory}` } }))),
     ...relations.map(({ source, target, kind }) => ({ group: "edges", classes: kind, data: { id: `m${source}-${kind}-m${target}`, source: `m${source}`, target: `m${target}` } })),
   ];
 }
 
 /** The beginning of a memory. `User: ` comes before statements in other languages: every label would begin with it. */
-function shortened(text) {
-  const characters = [...text.replace(/^User: /, "")];
-  return characters.length > LABEL_CHARACTERS ? `${characters.slice(0, LABEL_CHARACTERS).join("")}…` : characters.join("");
+function labelOf(text) {
+  return shortened(text.replace(/^User: /, ""), LABEL_CHARACTERS);
 }
 
 /** Styles in the colours of the page, which cytoscape can't read from its stylesheet. */
