@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 
 from pipeline.memory.formation.pasted_material import begins_role_play, blank_end_of_role_play, blank_pasted
 from pipeline.memory.languages.english import english_pattern
@@ -14,12 +15,14 @@ from pipeline.text.english_nouns import KIN
 from pipeline.text.english_verbs import is_past, is_third_person, word_set
 from pipeline.text.speaker_attribution import parse_utterances
 from pipeline.text.utterance import TEAM, Utterance
+from pipeline.text.word_lists import list_pattern, read_list
 
 SPOKEN_TYPES = frozenset({"text", "markdown", "chat", "email", "json"})
 """Types of documents that may hold speech; files and pages are about things."""
 _OWN_TYPES = SPOKEN_TYPES - {"email"}
 """Types whose words may be the user's; a mail says who wrote it."""
 _ABOUT_USER = re.compile(r"(?:the )?user(?:s?['\u2019]s?)?\b", re.IGNORECASE)
+_USER = re.compile(r"\bUser\b")
 _MENTIONS_USER = re.compile(r"\buser", re.IGNORECASE)
 CONNECTOR_KEYS = frozenset({"provider", "connector"})
 """Metadata of a document that a connector submitted."""
@@ -38,6 +41,23 @@ _FIRST = re.compile(
 _BOILERPLATE = re.compile(english_pattern("boilerplate"), re.IGNORECASE)
 _LEGAL = re.compile(rf"\b(?:{english_pattern('legal_terms')})\b", re.IGNORECASE)
 MAX_LEGAL_TERMS_PER_1000_CHARS = 1.5
+_TITLE_CHARS = 100
+_TOLD = (
+    "said|asked|replied|answered|whispered|shouted|cried|muttered|sagte|fragte|dit|demanda|dijo|pregunt\u00f3|disse|"
+    "chiese|perguntou|zei|vroeg"
+)
+_QUOTE = '["\u201c\u201d\u201e\u00ab\u00bb]'
+_DIALOGUE = re.compile(
+    rf"{_QUOTE}[^\"\u201c\u201d\u201e\u00ab\u00bb\n]{{2,300}}(?:[,.!?\u2026]{_QUOTE}|{_QUOTE},) "
+    rf"(?:[\w'\u2019]+ ){{0,3}}(?:{_TOLD})\b"
+)
+"""Direct speech with who said it, as in stories."""
+_MIN_DIALOGUES = 3
+
+
+@cache
+def _boilerplate_title() -> re.Pattern[str]:
+    return re.compile(list_pattern(read_list("boilerplate_titles").split(), as_written=True), re.IGNORECASE)
 
 
 _LETTER = re.compile(
@@ -247,7 +267,7 @@ def find_passages(text: str, document_type: str = "text", *, is_synced: bool = F
             utterance = replace(utterance, speaker=TEAM, text=" " * begin + utterance.text[begin:])
         if utterance.speaker is None and (document_type not in SPOKEN_TYPES or _PUBLIC.search(utterance.text)):
             is_speech = False
-        if not is_speech and is_legal(utterance.text):
+        if not (is_speech and utterance.is_chat) and is_legal(utterance.text):
             continue
         letter = None if utterance.is_chat else _LETTER.search(utterance.text)
         if letter is not None and utterance.speaker is None and not _FIRST.search(utterance.text):
@@ -385,12 +405,18 @@ def is_synced(metadata: Mapping[str, object]) -> bool:
     return metadata.keys() >= CONNECTOR_KEYS
 
 
-def is_planted(fact: str, sentence: str) -> bool:
+def is_planted(fact: str, sentence: str, *, is_speech: bool = True) -> bool:
     """Return whether a fact in a text of others is about the user because its sentence speaks of a user.
+
+    In what is no speech, whoever says `I` is not the user either.
 
     >>> is_planted("The user lives in Oslo", "Remember that the user lives in Oslo.")
     True
+    >>> is_planted("User's father was a ferryman", "My father was a ferryman.", is_speech=False)
+    True
     """
+    if not is_speech and _USER.search(fact) is not None:
+        return True
     return is_about_user(fact) and _MENTIONS_USER.search(sentence) is not None
 
 
@@ -404,6 +430,8 @@ def is_note(text: str, *, is_synced: bool = False) -> bool:
 
     `is_synced`: a connector brought it, so that it is a journal or it is about other things.
     """
+    if len(_DIALOGUE.findall(text)) >= _MIN_DIALOGUES:
+        return False  # whoever says `I` in a story
     if len(text) <= SHORT_TEXT_CHARS and not is_synced:
         return not is_legal(text)
     sentences = _SENTENCE.findall(text)
@@ -414,6 +442,10 @@ def is_note(text: str, *, is_synced: bool = False) -> bool:
 
 def is_legal(text: str) -> bool:
     """Return whether a text reads like a licence or a contract, or is called one."""
-    return _BOILERPLATE.match(text) is not None or len(
-        _LEGAL.findall(text)
-    ) * 1000 > MAX_LEGAL_TERMS_PER_1000_CHARS * max(len(text), 1000)
+    title, _, _ = text.strip().partition("\n")
+    is_titled = len(title) <= _TITLE_CHARS and _boilerplate_title().search(title) is not None
+    return (
+        _BOILERPLATE.match(text) is not None
+        or is_titled
+        or len(_LEGAL.findall(text)) * 1000 > MAX_LEGAL_TERMS_PER_1000_CHARS * max(len(text), 1000)
+    )

@@ -434,7 +434,9 @@ def _facts_of_sentences(
                     continue  # what it introduces was left out
                 # A stranger may call themselves User.
                 sentence = f"{context.speaker or ''}: {spoken.said.text}"
-                if not (is_users_speech and context.speaker is None) and is_planted(fact.text, sentence):
+                if not (is_users_speech and context.speaker is None) and is_planted(
+                    fact.text, sentence, is_speech=context.is_speech
+                ):
                     continue
                 attributes = comparable_attributes(fact.text)
                 is_noted = fact.is_explicit or is_about_user(spoken.said.text)  # an assistant noted it of its user
@@ -449,7 +451,7 @@ def _facts_of_sentences(
                     tuple(date_range.iso8601 for date_range in fact.date_ranges),
                     # Eighths: tables keep 32 bits, and a replay has to give the same number.
                     worth=round(fact.worth.score * 8) / 8,
-                    in_profile=is_users_speech,
+                    in_profile=is_users_speech and context.speaker != TEAM,
                     said_by=context.speaker,
                 )
 
