@@ -149,9 +149,14 @@ def _user_by_name(token: "Token", clause: Clause, referents: Referents) -> str |
     """Return `User` for `the user`, and nothing for the article, in what an assistant notes of its user."""
     noun = token.head if token.lower_ == "the" else token
     is_noted = referents.is_speech and referents.speaker == DEFAULT_SPEAKER
-    if not (is_noted and is_user(noun) and noun in clause.subject.subtree):
+    if not (is_noted and is_user(noun) and noun.dep_ in _NAMED_AS and noun in clause.subject.subtree):
         return None
+    if any(map(is_first, (*clause.subject.subtree, *clause.tokens))):
+        return None  # `I` is another one than `the user`
     return DEFAULT_SPEAKER if token is noun else ""
+
+
+_NAMED_AS = frozenset({*SUBJECTS, "poss", "conj"})
 
 
 def _proper(token: "Token") -> str | None:

@@ -46,7 +46,7 @@ def is_user(token: "Token") -> bool:
     return token.lower_ == "user" and token.dep_ != "compound" and is_plain
 
 
-_BESIDE_NAME = frozenset({"case", "cc", "conj", "punct"})
+_BESIDE_NAME = frozenset({"case", "cc", "conj", "punct", "appos"})
 
 
 def is_phrase(head: "Token") -> bool:

@@ -17,6 +17,7 @@ def _memories(text: str) -> list[str]:
         ("The user's sister Anna lives in Paris.", ["User's sister Anna lives in Paris"]),
         ("user likes green tea", ["User likes green tea"]),
         ("User's name: Tom", ["User's name is Tom"]),
+        ("The user, a vegetarian, lives in Graz.", ["User, a vegetarian, lives in Graz"]),
         (
             "The user and his wife are planning a trip to Japan.",
             ["User and his wife are planning a trip to Japan"],
