@@ -135,7 +135,10 @@ def attach_second_subjects(doc: "Doc") -> None:
     """
     for verb in doc:
         noun = doc[verb.left_edge.i - 1]
-        is_finite = any(helper.tag_ in _FINITE for helper in auxiliaries(verb))
+        noun = noun.head if noun.dep_ == "appos" else noun  # `her husband Imran`
+        is_owned = any(child.dep_ == "poss" for child in noun.children)
+        finite = [verb, *auxiliaries(verb)] if is_owned else auxiliaries(verb)
+        is_finite = any(helper.tag_ in _FINITE for helper in finite)
         is_noun = noun.dep_ == verb.dep_ == "conj" and noun.pos_ in ("NOUN", "PROPN", "PRON")
         joint = noun.left_edge.nbor(-1) if is_finite and is_noun and noun.left_edge.i else None
         if joint is None or joint.dep_ != "cc" or own_subject(verb) is not None or not verb.head.is_ancestor(noun):

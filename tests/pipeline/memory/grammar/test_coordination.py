@@ -37,6 +37,9 @@ def test_each_verb_of_one_subject_is_a_fact(sentence: str, facts: list[str]) -> 
         ("My mother is vegan and my brother won't eat cheese.",
          ["User's mother is vegan", "User's brother won't eat cheese"]),
         ("Dana got the job and Phil will start in May.", ["Dana got the job", "Phil will start in May"]),
+        ("Susan is a pharmacist and her husband Imran is an engineer at Airbus.",
+         ["Susan is a pharmacist", "Susan's husband Imran is an engineer at Airbus"]),
+        ("Tom is a doctor and his sister Ann works at Shell.", ["Tom is a doctor", "Tom's sister Ann works at Shell"]),
     ],
 )  # fmt: skip
 def test_a_second_verb_keeps_the_subject_before_it(sentence: str, facts: list[str]) -> None:
