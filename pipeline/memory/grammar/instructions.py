@@ -10,7 +10,7 @@ _ANSWERING = english_pattern("orders_of_answers")
 _CONTACTING = "call|text|email|message|contact|suggest|recommend|mention|schedule|book"
 _WORKING = english_pattern("orders_of_work")
 """What an assistant does and few people say of their own days: `always run the tests`."""
-_POLITELY = r"(?:can|could|would|will) you "
+_POLITELY = r"(?:please |pls )?(?:can|could|would|will) you "
 _BEGIN = rf"^(?:{_POLITELY}(?:please |pls )?)?(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
 _NAMED = re.compile(
     rf"{_BEGIN}(?:always |just |you can |don't call me \w+,? (?:it'?s|but|call me) )*"
@@ -50,8 +50,8 @@ _OWN_REASON = re.compile(
     r"(?:, |\b(?:because|since|as) )(?P<own>(?:I'm|I've|my|(?<=[se] )[A-Z]\w+ (?:has|is|can't|doesn't|won't)) \S.*)$"
 )
 _POLITE = re.compile(r",? please$", re.IGNORECASE)
-_AGAIN = re.compile(r"(?<=\w),? and (?:keep|make|put|write) it\b", re.IGNORECASE)
-"""A second wish about the same answers: `answer in German, and keep it short`."""
+_AGAIN = re.compile(r"(?:(?<=\w),? and|\b(?:always|never)) (?:keep|make|put|write) it\b", re.IGNORECASE)
+"""A wish about all answers, or a second one about the same: `answer in German, and keep it short`."""
 _TO_REMEMBER = re.compile(
     rf"^(?:{_POLITELY})?(?:please |pls )?(?:remember|note|save|keep in mind|don't forget|remind me(?= that\b)) (?:that "
     r")?(?P<what>(?:I|I'm|my|we|our)\b[^?]+)\?*$",

@@ -63,6 +63,8 @@ def test_a_fact_names_its_subject_and_its_day(sentence: str, fact: str) -> None:
         ("oh wait the wifi password is bluebird77", "The wifi password is bluebird77"),
         ("Actually no, my flight is on the 15th, I misread it", "User's flight is on the 15th"),
         ("Please always answer in bullet points", "User asks: always answer in bullet points"),
+        ("always keep it short with me, i dont read long stuff", "User asks: always keep it short with me"),
+        ("Please could you use larger paragraphs and no emojis", "User asks: use larger paragraphs and no emojis"),
         ("Don't use emojis in your answers.", "User asks: don't use emojis in your answers"),
         ("Our team now has 11 people.", "User's team now has 11 people"),
     ],
