@@ -20,7 +20,8 @@ MIN_PROBABILITY = 0.5
 """Probability from which a statement is replaced."""
 _CIRCUMSTANCES = frozenset({"other names", "older tells of change", "most words shared", "foreign: a word of both"})
 """Features that say nothing without another one."""
-_LISTED = re.compile(r",? (?:and|plus|&) |, ")
+_LISTED = re.compile(r",? (?:and|plus|&) |, (?!(?:(?:[a-z]+ )?\d[^,]*|[a-z ]+ ones?)$)")
+"""What stands between two things; behind a comma a number or *one* tells of the same: `an allotment, plot 14`."""
 _SAID_BESIDE = frozenset({"added", "one_day", "of_others"})
 """What ends only what was said in the same way."""
 

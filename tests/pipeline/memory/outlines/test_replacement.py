@@ -123,6 +123,8 @@ ENDED = [
     ("User does night classes in accounting", "User finished the accounting course"),
     ("User's budget for the kitchen is 8k", "User's kitchen budget is gone up to 11k"),
     ("User lives in a flat above the post office", "User moved in with their parents"),
+    ("User has an allotment, plot 14", "User gave up the allotment"),
+    ("User has a boat, a small one", "User sold the boat"),
     (
         "User: \u732b\u3092\u4e8c\u5339\u98fc\u3063\u3066\u3044\u307e\u3059",
         "User: \u4e00\u5339\u5897\u3048\u3066\u732b\u306f\u4e09\u5339\u3067\u3059",
@@ -181,6 +183,7 @@ HELD = [
     ("User has two cats", "User's cat died"),
     ("User takes metoprolol in the morning and a statin at night", "The doctor stopped the statin"),
     ("User plays chess and tennis", "User quit tennis"),
+    ("User has a dog, a parrot", "User sold the parrot"),
     ("User has a dog and a parrot", "User sold the parrot"),
     ("User lives in Berlin", "User no longer lives in Paris"),
     ("User used to live in Madrid", "User is off to Madrid for a long weekend now"),
