@@ -28,11 +28,12 @@ _VERB_DISTANCE = 9
 """Words within which the verb of a fact is looked for."""
 _BIOGRAPHY = re.compile(
     r"\b(?:(?:has )?(?:moved|relocated) (?:(?:out|back|over|down|up) )?(?:in)?to|is (?:\w+ )?settled (?:in|at)|(?:has "
-    r")?joined|(?:is taking|took) over|adopted|turned \d+|(?:was|were|got|has been) (?:born|promoted|diagnosed|raised)|"
+    r")?joined|(?:is taking|took) over|adopted|moved in with|turned \d+|"
+    r"(?:was|were|got|has been) (?:born|promoted|diagnosed|raised)|"
     r"grew up|graduated|retired|(?:got|is|are|was) (?:recently |newly |now )?(?:married|engaged|divorced|widowed)|"
     r"married|divorced|died|founded|inherited|starts at(?= [A-Z])|started (?:at|with|as)(?= (?:an? |the )?\w)|"
     r"broke up with|separated from|has been an?|used to|(?:is|are) (?:starting (?:at|as|with)|"
-    r"joining|moving (?:in)?to)|got (?:an?|the) (?:[\w-]+ "
+    r"joining|moving (?:in(?:to| with)|to))|got (?:an?|the) (?:[\w-]+ "
     r"){0,2}(?:job|position|role|apprenticeship|internship|degree|licen[cs]e|house|flat|apartment|keys))\b"
 )
 """Events that made somebody what they are."""

@@ -160,6 +160,7 @@ def test_only_what_is_not_over_goes_on(text: str, told_days_ago: float, is_shown
         ("User is 29", True),
         ("User takes ramipril every morning", True),
         ("User moved to Riga in March", True),
+        ("User is moving in with their mom in Whitehall to save money", True),
         ("User started at Vattenfall on 1 March 2026 as a grid planner", True),
         ("User broke up with Henning in July", True),
         ("User stopped eating meat", True),
