@@ -242,8 +242,11 @@ _NOMINAL = frozenset({"PROPN", "NOUN", "DET", "ADJ", "NUM"})
 _TO_OTHERS = re.compile(r"\b(?:you|your|yours|u|ur|please|pls)\b", re.IGNORECASE)
 _IN_TALK = frozenset({"i", "me", "my", "mine", "we", "us", "our", "you", "your", "this", "that"})
 _INVERTED = re.compile(
-    r"(?:is|are|was|were|do|does|did|has|have|can|should) (?:a|an|the|my|i|someone|people)\b", re.IGNORECASE
+    r"(?:is|are|was|were|do|does|did|has|have|can|should) (?:a|an|the|my|i|someone|people)\b|"
+    r"(?:what|how|where|who|why)['\u2019]?s\b",
+    re.IGNORECASE,
 )
+"""Begin of a question without its mark."""
 
 
 def _tells_news(text: str) -> bool:

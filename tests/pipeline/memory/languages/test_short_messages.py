@@ -149,6 +149,11 @@ async def test_news_that_no_rule_reads_is_kept_in_the_words_of_its_speaker() -> 
     assert await memories_of(news, f"if the {news}") == [[f"User: {news}"], []]
 
 
+async def test_a_question_without_its_mark_is_no_news() -> None:
+    said = "ok so i bring home about 3,100 a month driving for Sysco, rent's 980, truck payment 412. whats left"
+    assert "User: whats left" not in (await memories_of(said))[0]
+
+
 async def test_what_is_of_the_moment_is_no_memory() -> None:
     assert await memories_of(*PASSING) == [[]] * len(PASSING)
 
