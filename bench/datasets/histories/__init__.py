@@ -8,14 +8,15 @@ from typing import Literal
 _FOLDER = Path(__file__).parent
 HistorySet = Literal[
     "open", "locked", "lives_open", "lives_locked", "notes_open", "notes_locked", "requests_open", "requests_locked",
-    "homes_open", "homes_locked",
+    "homes_open", "homes_locked", "half_years_open", "half_years_locked",
 ]  # fmt: skip
 """*lives*: ten people, each a year of notes, voice notes, messages of two friends or chats, in eight languages;
 *notes*: eight people, each a year of answers to an assistant, notes in lists, voice notes, proofreading and games;
 *requests*: six people, each half a year of requests to an assistant, in four languages; *homes*: six people, each
-three quarters of a year of requests that tell of a family and its home in passing, in five languages."""
-Mark = Literal["+", "-", "=", "x", "p", "n"]
+three quarters of a year of requests that tell of a family and its home in passing, in five languages; *half_years*: ten
+people, each half a year of forty messages to an assistant, in six languages."""
 _HEADING = re.compile(r"# (?P<person>\S+) (?P<language>\S+) (?P<now>\S+)")
+_QUESTION = re.compile(r"q (?P<text>.+?) \| (?P<wanted>.+?)(?: ! (?P<former>.+))?")
 _RULE = re.compile(r"(?P<mark>[-+=xpn]) (?P<parts>.+?)(?: ! (?P<unless>.+))?")
 
 
@@ -37,9 +38,18 @@ class Rule:
         return any(map(self.is_met_by, texts))
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question on the last day, and patterns of its answer and of what was the answer earlier."""
+
+    text: str
+    wanted: Rule
+    former: Rule | None
+
+
 @dataclass(slots=True)
 class History:
-    """Conversations with their days, and rules by mark.
+    """Conversations with their days, rules by mark, and questions.
 
     `+` a memory says it, `-` no memory does, `=` a latest memory says it at the end, `x` none does any more, `p` a
     line of the profile does, `n` none does.
@@ -50,6 +60,7 @@ class History:
     now: str
     conversations: list[tuple[str, str]] = field(default_factory=list)
     rules: dict[str, list[Rule]] = field(default_factory=lambda: {mark: [] for mark in "+-=xpn"})
+    questions: list[Question] = field(default_factory=list)
 
 
 def histories(name: HistorySet) -> list[History]:
@@ -60,6 +71,9 @@ def histories(name: HistorySet) -> list[History]:
             found.append(History(heading["person"], heading["language"], heading["now"]))
         elif line.startswith("@ "):
             found[-1].conversations.append((line[2:], ""))
+        elif asked := _QUESTION.fullmatch(line):
+            former = None if asked["former"] is None else Rule((asked["former"],))
+            found[-1].questions.append(Question(asked["text"], Rule(tuple(asked["wanted"].split(" & "))), former))
         elif rule := _RULE.fullmatch(line):
             found[-1].rules[rule["mark"]].append(Rule(tuple(rule["parts"].split(" & ")), rule["unless"]))
         elif line:
