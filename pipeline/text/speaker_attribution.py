@@ -9,7 +9,17 @@ from pipeline.text.calendar_day import is_day_first, parse_calendar_day
 from pipeline.text.chats.message import Message, utterances_of
 from pipeline.text.chats.message_objects import object_messages
 from pipeline.text.chats.role_markers import marked_messages
-from pipeline.text.chats.roles import MACHINES, WRITERS, is_machine, is_writer
+from pipeline.text.chats.roles import (
+    FIRST_PERSON,
+    FIRST_PERSON_WORDS,
+    MACHINES,
+    UNSPACED_FIRST_PERSON,
+    WRITERS,
+    is_machine,
+    is_writer,
+)
+from pipeline.text.chats.speaker_labels import labelled_messages
+from pipeline.text.chats.subtitles import subtitle_messages
 from pipeline.text.email_threads import parse_thread
 from pipeline.text.english_nouns import RELATIVES, own_noun
 from pipeline.text.english_verbs import word_set
@@ -53,10 +63,7 @@ _TIME_ALONE = re.compile(
 )
 _COPIED = re.compile(r" APP\b|\d ?[AaPp][Mm]\b|\b(?:Today|Yesterday|Heute|Gestern|at|um) |[\d/.]+ \[?\d|[\[\u2014]")
 """What only a copied heading has; a diary too has words with a time, such as `Gym 8:00`."""
-_SELF = r"I|I['\u2019]\w+|me|my|we|our|ich|mein\w{0,2}|wir|je|j['\u2019]\w+|mon|ma|mes|nous|yo|mi|mis|soy|vivo|tengo"
-_SELF_UNSPACED = r"[\u3040-\u30ff\u6211]"
-_PERSONAL = re.compile(rf"\b(?:{_SELF}|you|your|du)\b|{_SELF_UNSPACED}", re.IGNORECASE)
-_OWN = re.compile(rf"\b(?:{_SELF}|us)\b|{_SELF_UNSPACED}", re.IGNORECASE)
+_PERSONAL = re.compile(rf"\b(?:{FIRST_PERSON_WORDS}|you|your|du)\b|{UNSPACED_FIRST_PERSON}", re.IGNORECASE)
 _ROLES = frozenset({"user", "human"})
 """Who speaks in a chat with an assistant, as programs write it."""
 _NOT_NAMES = word_set(
@@ -105,7 +112,10 @@ def parse_utterances(text: str) -> list[Utterance]:
     """
     if messages := object_messages(text) or marked_messages(text):
         return [*utterances_of(messages)]
-    return parse_thread(text) or [*utterances_of(_transcript(text))] or [Utterance(None, text, 0)]
+    if thread := parse_thread(text):
+        return thread
+    messages = subtitle_messages(text) or _transcript(text) or labelled_messages(text, _is_speaker_name)
+    return [*utterances_of(messages)] or [Utterance(None, text, 0)]
 
 
 class TurnSpan(NamedTuple):
@@ -266,7 +276,7 @@ def _is_transcript(text: str, turns: list[_Turn]) -> bool:
     if is_answered and any(map(is_writer, names)):
         return True
     # What is listed once each, such as `Files: choose yours`, speaks of the reader.
-    spoken = _PERSONAL if max(names.values()) > 1 or len(turns) == 1 else _OWN
+    spoken = _PERSONAL if max(names.values()) > 1 or len(turns) == 1 else FIRST_PERSON
     personal = sum(1 for _, start, end, _ in turns if spoken.search(text, start, end))
     if _is_exchange(turns, text):
         return True

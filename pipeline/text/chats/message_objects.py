@@ -15,13 +15,17 @@ from pipeline.text.chats.roles import MACHINES, WRITERS, is_machine, is_writer
 
 _LISTS = (
     "messages", "conversation", "conversations", "turns", "contents", "history", "events", "input", "chat", "dialog",
+    "utterances", "sentences", "segments", "transcript", "results",
 )  # fmt: skip
 """Fields of a chat that hold its messages."""
 _INNER = ("message", "data", "kwargs")
 """Fields of a message that hold the message itself."""
-_SAID = ("content", "text", "message", "said", "value", "parts")
+_SAID = ("content", "text", "message", "said", "value", "parts", "transcript")
 _WHEN = ("timestamp", "date", "created_at", "createdAt", "create_time", "time", "ts")
-_WHO = ("user_profile", "name", "speaker", "author", "sender", "from", "user", "role")
+_WHO = (
+    "user_profile", "name", "speaker", "speaker_name", "author", "sender", "sender_name", "from", "user", "role",
+)  # fmt: skip
+_SPEAKERS = frozenset({"speaker", "speaker_name", "sender", "sender_name"})
 _FIELDS = frozenset({*_SAID, *_WHEN, *_WHO, "id"})
 _KINDS = ("type", "event")
 """Fields that say who speaks only where their value is a role."""
@@ -82,7 +86,9 @@ def _table_rows(text: str, complete: bool) -> list[dict[str, str]]:
     except csv.Error:
         return []
     found = [dict(zip(fields, row, strict=False)) for row in rows]
-    return found if _is_answered(_messages(found)) else []
+    messages = _messages(found)
+    speaks_again = not _SPEAKERS.isdisjoint(fields) and 1 < len({message.who for message in messages}) < len(messages)
+    return found if speaks_again or _is_answered(messages) else []
 
 
 def _markdown_cells(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -112,7 +118,8 @@ def _messages(value: Any, *, complete: bool = False) -> list[Message]:
 
 
 def _first_list(value: dict[str, Any]) -> Any:
-    return next((value[key] for key in _LISTS if isinstance(value.get(key), list)), None)
+    found = next((value[key] for key in _LISTS if isinstance(value.get(key), list | dict)), None)
+    return _first_list(found) if isinstance(found, dict) else found
 
 
 def _is_answered(messages: Sequence[Message]) -> bool:

@@ -8,22 +8,22 @@ from pipeline.text.chats.message import Message
 from pipeline.text.chats.roles import ROLE_PATTERN, is_machine, is_writer
 
 _HEAD_CHARS = 5_000
-_HEAD_LINES = 4
+_HEAD_LINES = 6
 """Part of a text in which its first message begins."""
 _MARKUP = re.compile(r"<[^<>]*>")
 _ROLES_BY_TOKEN = {"inst": "user", "/inst": "assistant"}
 
 
-class _Form(NamedTuple):
+class Form(NamedTuple):
     """Beginning of a message, and what ends it if not the beginning of the next one."""
 
     begin: re.Pattern[str]
     end: re.Pattern[str] | None = None
 
 
-def _form(begin: str, end: str | None = None) -> _Form:
+def _form(begin: str, end: str | None = None) -> Form:
     pattern = begin.replace("ROLE", f"(?P<role>{ROLE_PATTERN})")
-    return _Form(re.compile(pattern, re.IGNORECASE | re.MULTILINE), re.compile(end) if end else None)
+    return Form(re.compile(pattern, re.IGNORECASE | re.MULTILINE), re.compile(end) if end else None)
 
 
 _TOKEN_FORMS = (
@@ -56,22 +56,27 @@ def marked_messages(text: str, *, complete: bool = False) -> list[Message]:
     """
     for forms, needs_answer in ((_TOKEN_FORMS, False), (_LINE_FORMS, True)):
         for form in forms:
-            first = form.begin.search(text, 0, _HEAD_CHARS)
-            if first is None or text.count("\n", 0, first.start()) > _HEAD_LINES:
+            if not begins_with(form, text):
                 continue
             marks = list(form.begin.finditer(text))
             roles = [_role(mark) for mark in marks]
             if any(map(is_writer, roles)) and (any(map(is_machine, roles)) or not needs_answer):
-                found, outside = _cut(text, form, marks, roles)
+                found, outside = cut_at(text, form, marks, roles)
                 return found if not (complete and any(map(str.isalnum, _MARKUP.sub("", outside)))) else []
     return []
+
+
+def begins_with(form: Form, text: str) -> bool:
+    """Return whether a message of this form begins in the first lines of a text."""
+    first = form.begin.search(text, 0, _HEAD_CHARS)
+    return first is not None and text.count("\n", 0, first.start()) <= _HEAD_LINES
 
 
 def _role(mark: re.Match[str]) -> str:
     return _ROLES_BY_TOKEN.get(mark["role"].casefold(), mark["role"])
 
 
-def _cut(text: str, form: _Form, marks: Sequence[re.Match[str]], roles: Sequence[str]) -> tuple[list[Message], str]:
+def cut_at(text: str, form: Form, marks: Sequence[re.Match[str]], roles: Sequence[str]) -> tuple[list[Message], str]:
     """Return the messages that begin at these marks, and the text outside of them."""
     found, outside = [], [text[: marks[0].start()]]
     for mark, role, end in zip(marks, roles, [*(mark.start() for mark in marks[1:]), len(text)], strict=True):
