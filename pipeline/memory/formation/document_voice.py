@@ -173,8 +173,9 @@ _FORM = re.compile(
 )
 """A form's field of whom its other fields are about."""
 _CURRICULUM = re.compile(
-    r"\s*+[*_# ]*+(?:curriculum vitae|cv|r[e\u00e9]sum[e\u00e9]|lebenslauf|curr[i\u00ed]culum|\u017eivotopis|"
-    r"\u017cyciorys)[*_: ]*\n\s*(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: (?-i:[^\W\d_a-z])[\w'.-]*){1,3})[ \t]*\n",
+    r"\s*+[\\*_# ]*+(?!resume (?-i:[A-Z]))(?:curriculum vitae|cv|r[e\u00e9]sum[e\u00e9]|lebenslauf|curr[i\u00ed]culum|"
+    r"\u017eivotopis|\u017cyciorys)[*_: \u2013-]*(?:\n\s*|(?<=\W)(?:of |von |de |di )?)"
+    r"(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: (?-i:[^\W\d_a-z])[\w'.-]*){1,3})[ \t]*\n",
     re.IGNORECASE,
 )
 """Whose life a curriculum is."""

@@ -126,6 +126,12 @@ def test_a_licence_notice_and_a_manual_form_no_memories(notice: str, document_ty
     assert texts(notice, document_type) == []
 
 
+@pytest.mark.parametrize("title", ["# Curriculum vitae\nAna Lima", "CV of Ana Lima", "\\# Curriculum vitae Ana Lima"])
+def test_a_curriculum_is_of_whom_its_title_names(title: str) -> None:
+    curriculum = f"{title}\n\nI have worked as a nurse since 2012. I speak French.\n"
+    assert {"Ana Lima has worked as a nurse since 2012", "Ana Lima speaks French"} <= set(texts(curriculum, "pdf"))
+
+
 STORY = (
     'I was nineteen and I lived with my aunt. My father was a ferryman. "You are late," said my aunt.\n'
     '"I love you," I said, "but not your soup."\n"I hear that you want to marry," my aunt said. '
