@@ -5,6 +5,7 @@ For what no attribute pattern has understood: it is known only roughly what is s
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import count
 
@@ -40,11 +41,15 @@ _OBJECT_FOLLOWS = re.compile(rf" (?:(?:User )?{_ARTICLE}\b|(?-i:(?!User\b)[A-Z])
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|been|got)\b", re.IGNORECASE)
 _HOME_OF = re.compile(r"\b(?P<owner>[\w-]+?)(?:'s|s') (?:place|house|flat|home|apartment)\b", re.IGNORECASE)
 _FOR_GOOD = re.compile(r"\b(?:for good|forever|permanently)\b")
+_FETCHED = re.compile(
+    r"\b(?:picked up|collected|fetched|got) (?P<thing>[\w' -]{2,40}?) (?:back )?from (?P<place>[\w' -]{2,40})"
+)
 _NUMBERED = re.compile(r"\b(?:number|no\.|nr\.?) (?=\d)")
 _NUMBER = re.compile(r"\d[\d.]*[a-z]?|[A-Z]")
 _PARTS = re.compile("[,;.!?] ")
 _PRESENT_YEAR = re.compile(r"^((?:User|[A-Z][\w-]+)(?:'s [\w-]+)? (?:is|are|has|lives|works|studies)\b.*) in 20\d\d$")
 """What `this year` became in a memory: `is in halls in 2026`."""
+_FIRST = re.compile(r"\bfirst (?:time|name)\b")
 _ALONG = re.compile(r", [\w' ]{2,24} too$")
 """Who or what comes along: `moved in with my sister, biscuit too`."""
 _NAMED = re.compile(r"(?:(?:an?|some) (?:[a-z]+ ){1,3}(?:called|named) )?(?:(?:called|named|now) )*[A-Z]")
@@ -114,7 +119,7 @@ def _states(text: str) -> Iterator[str]:
 def _marks(text: str) -> Iterator[str]:
     """Yield what a statement says by its words."""
     yield from (mark for mark, said in english_marks("marks").items() if said.search(text) is not None)
-    if PAST.search(_PRESENT_YEAR.sub(r"\1", text)) is not None:
+    if PAST.search(_FIRST.sub("", _PRESENT_YEAR.sub(r"\1", text))) is not None:
         yield "past"
     if PASSING.search(text) is not None:
         yield "passing"
@@ -186,6 +191,10 @@ def _ended(text: str) -> tuple[list[Phrase], list[Phrase]]:
         target += phrases_of(said)[:1]
         if (home := _HOME_OF.search(said)) is not None and (owner := stem(home["owner"].rstrip("'"))):
             target.append(Phrase(owner))
+    for fetched in _FETCHED.finditer(text):
+        # What was fetched is no longer where it was; other things are.
+        thing, *_ = [*phrases_of(fetched["thing"]), Phrase("")]
+        weak += [replace(of, modifiers=of.modifiers | {thing.head}) for of in phrases_of(fetched["place"])[:1]]
     for part in _PARTS.split(text):
         # What two others ended is between them: `Beth and Tom broke up`.
         ended = _SUBJECT_ENDED.match(part)

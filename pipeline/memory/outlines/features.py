@@ -6,6 +6,7 @@ from functools import cached_property
 from pipeline.memory.outlines.foreign_features import foreign_features
 from pipeline.memory.outlines.other_things import has_another_dose, has_another_of_a_kind
 from pipeline.memory.outlines.shared_subject import (
+    ends_service,
     is_birth,
     is_holder_of_role,
     is_named_in,
@@ -110,7 +111,8 @@ def features(new: Statement, old: Statement) -> list[str]:
 
 def _of_ends(pair: _Pair) -> Features:
     new, old = pair.new, pair.old
-    ended, loosely = pair.names(new.ended), pair.names(new.loosely_ended)
+    ended = pair.names(new.ended) or ends_service(new, old)
+    loosely = pair.names(new.loosely_ended)
     loosely = loosely and not (pair.is_of_others and new.topic is not None)
     yield "ended", ended
     yield "loosely ended", loosely

@@ -17,6 +17,7 @@ def are_about_one(new: Statement, old: Statement) -> bool:
         or takes_role(new, old)
         or is_users(new, old)
         or _parts_from_partner(new, old)
+        or ends_service(new, old)
         or (not new.passed_state.isdisjoint(old.state) and (new.is_foreign or is_birth(new, old)))
     )
 
@@ -56,6 +57,12 @@ def _parts_from_partner(new: Statement, old: Statement) -> bool:
     owner, _, relation = old.holder.partition(" ")
     is_partners = owner == new.holder and relation in english_words("partners")
     return is_partners and any(of.head in old.names for of in new.ended)
+
+
+def ends_service(new: Statement, old: Statement) -> bool:
+    """Return whether the user let go who did something for them: `let Rosa go` after `Rosa does User's books`."""
+    is_service = new.holder == USER and old.says("to_user") and old.topic is None
+    return is_service and stem(old.holder) in {of.head for of in new.ended}
 
 
 def is_birth(new: Statement, old: Statement) -> bool:

@@ -16,6 +16,7 @@ _TO_BEGIN = re.compile(rf"\b(?:(?:is|are) (?:(?!not\b)\w+ )?)?\b(?P<verb>{'|'.jo
 _TOGETHER = re.compile(
     r"^(?:User and (?P<after>[A-Z][\w-]+)|(?P<before>[A-Z][\w-]+) and User) (?P<rest>.+)$", re.DOTALL
 )
+_NEW = re.compile(r"^new (?P<thing>(?:[\w-]+ ){0,2}?[\w-]+)(?:'s|:| is) ", re.IGNORECASE)
 _I = re.compile(r"\b(?:i|we)\b", re.IGNORECASE)
 _MY = re.compile(r"\b(?:my|our)\b", re.IGNORECASE)
 _NAMING = re.compile(
@@ -88,10 +89,12 @@ def with_thing_first(text: str) -> str:
 
     >>> with_thing_first("Fontaines DC is User's favourite band these days")
     "User's favourite band is Fontaines DC these days"
+    >>> with_thing_first("new dog walker: Paulo")
+    "User's new dog walker is Paulo"
     >>> with_thing_first("User's boyfriend's name is Liam"), with_thing_first("User's boyfriend is called Liam")
     ("User's boyfriend is Liam", "User's boyfriend is Liam")
     """
-    text = _NAMING.sub(r"\g<whose> is", text)
+    text = _NAMING.sub(r"\g<whose> is", _NEW.sub(r"User's new \g<thing> is ", text))
     said = _IS_USERS.match(text)
     if said is None or stem(said["thing"].rpartition(" ")[2]) in stems("ones_of_several"):
         return text

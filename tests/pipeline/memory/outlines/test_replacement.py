@@ -8,6 +8,11 @@ from pipeline.memory.outlines.replacement import replaces
 from pipeline.memory.versioning.fact_comparison import find_contradiction
 
 ENDED = [
+    ("User is learning to drive", "User passed their driving test first time"),
+    ("Rosa does User's books", "User let Rosa go, using Xero now"),
+    ("User's passport is at the embassy for a visa", "User picked up their passport from the embassy"),
+    ("User's dog walker is called Ingrid", "new dog walker: Paulo, he's great with them"),
+    ("User: मैं जयपुर में रहता हूँ", "User: पुणे शिफ्ट हो गया"),
     ("User's sister lives in Ghent", "User's sister doesn't live in Ghent"),
     ("User's brother Sam is engaged to Chloe", "Sam and Chloe called it off"),
     ("User's flight to Oslo leaves at 6:40", "Airline moved User's Oslo flight"),
@@ -131,6 +136,8 @@ ENDED = [
     ),
 ]
 HELD = [
+    ("User works at the garage", "User got the car back from the garage"),
+    ("Rosa lives in Bath", "User let Rosa go"),
     ("User's office is on the 4th floor", "User's office has a new kitchen"),
     ("The cafe sells soup", "The cafe now opens on Sundays"),
     ("Each clinic has 200 messages a month for free", "Since May 4 percent of messages do not arrive"),
@@ -282,6 +289,7 @@ def test_a_home_is_replaced_by_a_move_of_who_lives_there_only(home: str, of_anot
     ("older", "newer"),
     [
         ("User's booking number is KX4431", "The booking number is KX4413"),
+        ("User's number is 07700 900123", "new number's 07700 900877"),
         ("User can't eat gluten", "User can eat gluten again"),
         ("User's locker at the pool is 118", "User's pool locker is 181"),
         ("User's locker is number 12", "User's locker is number 21"),
