@@ -63,8 +63,6 @@ def _clauses(doc: "Doc") -> Iterator[Clause]:
         subject = own_subject(head)
         shared = subject is None
         source = head
-        if subject is None and head.dep_ == "ROOT":
-            subject = _subject_before(head)
         while subject is None and (earlier := _coordinated_head(source, heads)) is not None:
             source = earlier
             subject = own_subject(source)
@@ -72,14 +70,6 @@ def _clauses(doc: "Doc") -> Iterator[Clause]:
         # `Kim: fixed the bug`: what is cut off at the colon may be the subject.
         if subject is not None and (shared or subject in tokens):
             yield Clause(head, tokens, subject, shared)
-
-
-def _subject_before(head: "Token") -> "Token | None":
-    """Return the subject of a past verb that the parser hangs on the next one: `I cleared the shed, found rods`."""
-    before = next((child for child in head.children if child.dep_ == "ccomp" and child.i < head.i), None)
-    is_list = before is not None and before.tag_ == "VBD" and head.tag_ in ("VBD", "VBN")
-    subject = own_subject(before) if before is not None and is_list else None
-    return subject if subject is not None and is_first(subject) else None
 
 
 def without_addition(clause: Clause, at: "Token") -> Clause | None:
@@ -235,8 +225,6 @@ def _is_run_on(token: "Token") -> bool:
     head = token.head
     main = own_subject(head)
     if main is None:
-        if token.tag_ == "VBD" and _subject_before(head) is not None:
-            return True
         return head.tag_ in ("VB", "UH", "NN", "NNS", "NNP", "JJ", "VBP", "VBN") and head.lemma_.lower() not in _UNREAL
     if token.i < main.i:
         return True
@@ -377,7 +365,7 @@ def _is_aside(child: "Token", head: "Token") -> bool:
 def _without_tail(tokens: "list[Token]", head: "Token") -> "list[Token]":
     """Drop what a comma adds without a verb of its own: `so no thai places`, `then back home`, `they're 4`."""
     for at, token in enumerate(tokens[:-1]):
-        if token.i > head.i and ((token.text in (",", ";") and _is_tail(tokens[at + 1 :])) or _runs_on(token, head)):
+        if token.i > head.i and token.text in (",", ";") and _is_tail(tokens[at + 1 :]):
             return tokens[:at]
     for at, token in enumerate(tokens):
         if (
@@ -388,16 +376,6 @@ def _without_tail(tokens: "list[Token]", head: "Token") -> "list[Token]":
         ):
             return tokens[:at]
     return tokens
-
-
-def _runs_on(token: "Token", head: "Token") -> bool:
-    """Return whether another clause begins without a stop: `I measured the room it's four by five`."""
-    verb = token.head
-    is_whole = head.lemma_ not in _TELLING and any(
-        child.dep_ == "dobj" and child.i < token.i for child in head.children
-    )
-    is_bare = token.lower_ == "it" and token.dep_ in SUBJECTS and token.nbor(-1).pos_ in ("NOUN", "PROPN", "NUM")
-    return is_whole and is_bare and verb.dep_ in ("ccomp", "parataxis", "advcl")
 
 
 def _is_tail(tokens: "list[Token]") -> bool:
@@ -452,11 +430,4 @@ def _tokens(top: "Token", heads: "dict[int, Token]", head: "Token") -> "tuple[To
         or kept[-1].lower_ in _TRAILING
     ):
         kept.pop()
-    if kept and kept[0].i and _is_currency(kept[0]) and kept[0].nbor(-1).ent_type_ in ("CARDINAL", "MONEY"):
-        kept.insert(0, kept[0].nbor(-1))
     return tuple(kept)
-
-
-def _is_currency(token: "Token") -> bool:
-    """Return whether a word may be the code of a currency, whose amount the parser leaves behind a colon."""
-    return token.is_upper and len(token) == 3 and token.tag_ == "NNP"

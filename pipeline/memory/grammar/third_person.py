@@ -192,12 +192,7 @@ def _article(word: str, token: "Token") -> str:
 
 
 def _first_person(token: "Token", word: str, clause: Clause, name: str, *, is_speaker: bool) -> str:
-    is_mentioned = (
-        is_speaker
-        and not _is_coordinated_before(token, clause.subject)
-        and token is not clause.subject
-        and not token.head.is_ancestor(clause.subject)
-    )
+    is_mentioned = is_speaker and token is not clause.subject and not token.head.is_ancestor(clause.subject)
     if word in _POSSESSIVE:
         follows_name = any(part.lower_ in ("i", "me", "we") for part in clause.subject.subtree if part.i < token.i)
         return "their" if is_mentioned or follows_name else f"{name}'s"
@@ -210,14 +205,6 @@ def _first_person(token: "Token", word: str, clause: Clause, name: str, *, is_sp
     if word in ("me", "us"):
         return "them" if is_mentioned and token.dep_ not in SUBJECTS else name
     return name
-
-
-def _is_coordinated_before(token: "Token", subject: "Token") -> bool:
-    """Return whether a word belongs to what stands before the subject in one coordination: `my sister and I`."""
-    between = token.doc[token.i : subject.i] if token.i < subject.i else ()
-    return any(part.dep_ == "cc" for part in between) and not any(
-        part.is_punct or part.pos_ in ("VERB", "AUX") for part in between
-    )
 
 
 def _expanded(clitic: "Token") -> dict[int, str]:
