@@ -90,22 +90,16 @@ def reasons(clause: Clause) -> list[Clause]:
     for verb in clause.head.children:
         mark = next((child for child in verb.children if child.dep_ == "mark"), None)
         subject = own_subject(verb)
-        is_said = mark is not None and (mark.lower_ in _FACTIVE or (mark.lower_ in _TIMED and is_first_owned(subject)))
-        if is_said and mark is not None and subject is not None and mark.i < subject.left_edge.i:
+        if mark is None or subject is None:
+            continue
+        if mark.lower_ in _SAID_TO_BE_SO and mark.i < subject.left_edge.i:
             tokens = tuple(token for token in clause.tokens if subject.left_edge.i <= token.i <= verb.right_edge.i)
             found += [Clause(verb, tokens, subject)] if verb in tokens else []
     return found
 
 
-def is_first_owned(subject: "Token | None") -> bool:
-    """Return whether a subject is the speaker or one of theirs."""
-    return subject is not None and (is_first(subject) or any(map(is_first, subject.children)))
-
-
-_TIMED = frozenset({"before", "after", "now"})
-"""Words after which the speaker tells what is planned or done: `before we move to Rye`."""
-_FACTIVE = frozenset({"because", "cos", "since", "as", "though", "although"})
-"""Words after which something is said to be so."""
+_SAID_TO_BE_SO = frozenset({"because", "cos", "since", "as", "though", "although", "before", "after", "now"})
+"""Words after which something is said to be so, or planned: `because Finn is autistic`, `before we move to Rye`."""
 
 
 def own_subject(verb: "Token") -> "Token | None":
