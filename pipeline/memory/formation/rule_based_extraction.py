@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from itertools import chain, islice
 
 from pipeline.memory.attributes.attribute import Attribute
@@ -20,6 +21,7 @@ from pipeline.memory.formation.document_voice import (
 )
 from pipeline.memory.formation.introductions import (
     assigned,
+    is_request,
     separate_statements,
     with_asides,
     without_stops,
@@ -272,8 +274,9 @@ def _sentences(
         separate = tasks or answers or (separate_statements(said) if passage.is_speech else [said])
         parts = list(_statements(said, separate, discourse.language, meanings))
         # The meaning of a whole request says nothing of what is stated beside it.
+        is_beside = len(parts) > 1 or (context.meaning < 0 and _is_beside_request(passage, said, discourse.language))
         for part in parts:
-            meaning = _meaning(part, context, is_beside=len(parts) > 1)
+            meaning = _meaning(part, context, is_beside=is_beside)
             said_now = SaidSentence(
                 part.text,
                 replace(context, meaning=meaning),
@@ -298,6 +301,12 @@ def _with_topic(said: str, discourse: Discourse) -> str:
     goes_on = is_asked or (discourse.topic != "" and said.startswith(discourse.topic))
     discourse.topic = only_relative(said) if goes_on else ""
     return said
+
+
+def _is_beside_request(passage: Passage, said: str, language: LanguageProfile | None) -> bool:
+    """Return whether a sentence asks nothing in a short message that does."""
+    asks = is_request if language is None else partial(asks_something, profile=language)
+    return not asks(said) and any(asks(sentence.text) for sentence in split_sentences(passage.utterance.text))
 
 
 def _items(passage: Passage, context: SpeakerContext, discourse: Discourse, meanings: Meanings) -> Iterator[_Spoken]:

@@ -214,3 +214,18 @@ async def test_what_a_request_says_without_a_verb_is_kept_for_its_meaning() -> N
 def test_what_introduces_a_quotation_is_no_memory_without_it() -> None:
     said = 'translate to hindi: "My wife and I are vegetarians."'
     assert list(iter_facts(said, meanings=Meanings({said: 3.0}))) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "memory"),
+    [
+        ("Any ideas for a present? My sister breeds alpacas.", "User's sister breeds alpacas"),
+        ("Hast du Tipps für Wien? Meine Schwester wohnt dort seit Mai.", "User: Meine Schwester wohnt dort seit Mai"),
+    ],
+)
+def test_a_sentence_beside_a_request_stays_though_the_whole_message_is_of_the_moment(message: str, memory: str) -> None:
+    of_the_moment = Meanings({message: OF_THE_MOMENT - 1})
+
+    facts = [fact.text for fact in iter_facts(message, meanings=of_the_moment)]
+
+    assert facts == [memory]
