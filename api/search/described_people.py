@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pipeline.memory.grammar.speaker_context import DEFAULT_SPEAKER
 from pipeline.memory.outlines.readings import outline
 from pipeline.memory.outlines.vocabulary import USER
-from pipeline.text.analyzer import content_words, words
+from pipeline.text.analyzer import content_words, is_unspaced_script, words
 from pipeline.text.english_verbs import word_set
 from pipeline.text.statement_words import (
     asks_about_asker,
@@ -73,9 +73,9 @@ def meant_people(description: str, memories: Sequence[str]) -> MeantPeople:
     relations = told_relations(description)
     named = _names_in(description) & known.union(map(str.lower, capitalized_names(description)))
     own = {name for name, told in relations_by_name.items() if not named and not relations.isdisjoint(told)}
-    rest = [token for token in _TOKEN.findall(description) if _plain(token) not in named and not told_relations(token)]
+    rest = [token for token in _TOKEN.findall(description) if is_unspaced_script(token) or not _names(token, named)]
     said = content_words(words(" ".join(rest)))
-    says_more = any(word not in _WITHOUT_MEANING and not names_asker(word) for word in said)
+    says_more = any(is_unspaced_script(word) or not (word in _WITHOUT_MEANING or names_asker(word)) for word in said)
     return MeantPeople(
         relations,
         named,
@@ -85,6 +85,10 @@ def meant_people(description: str, memories: Sequence[str]) -> MeantPeople:
         known,
         relations_by_name,
     )
+
+
+def _names(token: str, named: frozenset[str]) -> bool:
+    return _plain(token) in named or bool(told_relations(token))
 
 
 def _told_names(memories: Iterable[str]) -> Iterable[tuple[str, frozenset[int]]]:

@@ -163,7 +163,7 @@ def _leading(hits: Sequence[Hit], cosines: Sequence[float]) -> set[str]:
 
 
 def _description_terms(query: AnalyzedQuery, folded_words: Iterable[str], language: str) -> Iterable[_DescriptionTerm]:
-    for word in dict.fromkeys(word for word in folded_words if not names_asker(word)):
+    for word in dict.fromkeys(word for word in folded_words if is_unspaced_script(word) or not names_asker(word)):
         for term in terms(word, language):
             if not _HIRAGANA_RUN.fullmatch(term):
                 weight = query.term_weights.weights.get(term_hash(term), 0.0)

@@ -147,6 +147,13 @@ async def test_in_scripts_without_incarnations_what_only_ends_alike_stays(world:
     assert await _matching_texts(world, "猫が好きです") == []
 
 
+async def test_in_scripts_without_spaces_a_word_holds_whom_and_what_is_meant(default_world: IndexHarness) -> None:
+    told = ["User: 私は東京に住んでいます", "User: 妹は大阪に住んでいます", "User: 妹は医者です"]
+    await _add_memories(default_world, told)
+    assert await _matching_texts(default_world, "私は東京に住んでいます") == told[:1]
+    assert await _matching_texts(default_world, "妹は医者です") == told[2:]
+
+
 async def test_what_is_mine_may_be_spelled_otherwise(world: IndexHarness) -> None:
     await _add_memories(world, ["User's favorite color is now green"])
     assert await _matching_texts(world, "my favourite colour") == ["User's favorite color is now green"]
