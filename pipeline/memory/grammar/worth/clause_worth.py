@@ -14,6 +14,7 @@ from pipeline.memory.grammar.worth.telling_words import (
     POSSIBLE,
     QUANTITIES,
     TRAITS,
+    cannot_stand,
     has_number,
     is_concrete,
     is_misread,
@@ -115,6 +116,7 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
     body = [token for token in clause.tokens if token.i >= clause.head.i]
     kinds = {token.ent_type_ for token in clause.tokens if token.ent_type_}
     modals = {token.lower_ for token in auxiliaries(clause.head)}
+    hated = cannot_stand(clause.head)
     details = (
         (1.0, "names", bool(kinds & NAMES) or any(token.pos_ == "PROPN" for token in body)),
         (
@@ -144,7 +146,7 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
         (4.0, "a decision of a meeting", context.is_group and _is_agreed(clause.head)),
         (-3.0, "what a letter is about", clause.head.lower_ == "writing" and not has_object(clause.head)),
         (-1.0, "an appeal", clause.subject.lower_ == "we" and "can" in modals),
-        (-0.5, "only possible", not modals.isdisjoint(POSSIBLE) and not kinds & {"DATE", "TIME"}),
+        (-0.5, "only possible", not modals.isdisjoint(POSSIBLE) and not kinds & {"DATE", "TIME"} and not hated),
         (-_OF_SEVERAL, "one of several acts", clause.is_shared and not kinds),
         (-1.0, "points at something", any(points_at_something(token) for token in body)),
         (-0.5, "long", len(clause.tokens) > _LONG),

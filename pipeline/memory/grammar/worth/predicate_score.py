@@ -11,6 +11,7 @@ from pipeline.memory.grammar.worth.telling_words import (
     SCHEDULED,
     STRONG,
     VAGUE_OBJECTS,
+    cannot_stand,
     has_number,
     intended_act,
     is_generic,
@@ -48,7 +49,7 @@ def predicate_score(clause: Clause) -> tuple[float, str]:
     if (own := _own_state(clause)) is not None or is_change:
         return 2.0, own or f"{lemma}, a change"
     if lemma in _WITH_OBJECT and (objects or any(child.dep_ == "oprd" for child in head.children)):
-        return 1.0, lemma
+        return (2.0, "cannot stand") if cannot_stand(head) else (1.0, lemma)
     if _is_bare(clause) and not _is_habit(clause):
         return (1.5 if _is_complaint(clause) else -1.0), f"{lemma} alone"
     if lemma == "be":

@@ -60,6 +60,11 @@ def is_own_of(subject: "Token", kind: frozenset[str]) -> bool:
     return subject.lemma_.lower() in kind and is_of_speaker(subject)
 
 
+def cannot_stand(head: "Token") -> bool:
+    """Return whether it says that somebody hates something."""
+    return head.lemma_ == "stand" and any(child.dep_ == "neg" for child in head.children)
+
+
 def is_of_speaker(subject: "Token") -> bool:
     """Return whether a noun is the speaker's: `my lease`."""
     return any(is_first(child) and child.dep_ == "poss" for child in subject.children)
