@@ -12,8 +12,8 @@ from pipeline.memory.languages.english import (
     english_words,
 )
 from pipeline.memory.languages.language_detection import detect_language
-from pipeline.text.english_nouns import is_plural
-from pipeline.text.english_verbs import BASES, is_gerund, is_past
+from pipeline.text.english_nouns import HELPERS, RELATIVES, is_plural
+from pipeline.text.english_verbs import BASES, is_gerund, is_past, is_third_person
 from pipeline.text.temporal_expressions import DAYS
 
 _Written = str | Callable[[re.Match[str]], str]
@@ -147,7 +147,8 @@ def _named_next(match: re.Match[str]) -> str:
 
 def _recurring(match: re.Match[str]) -> str:
     words = match["what"].split()
-    is_verb = words[0] in BASES or is_past(words[0]) or is_gerund(words[-1])
+    comes = len(words) > 1 and words[-2].lower() in _COMERS and is_third_person(words[-1])
+    is_verb = comes or words[0] in BASES or is_past(words[0]) or is_gerund(words[-1])
     if not (match["each"] or match["many"]) or is_verb or not _NOT_NOUNS.isdisjoint(words):
         return match[0]
     return f"I have {match['what']} {match['each'] or 'on '}{match['day'].capitalize()}"
@@ -176,6 +177,7 @@ _SOURCES = english_words("sources_of_animals")
 """Where an animal or a person comes from, which is not who has the name that follows."""
 _OWN_WORDS = re.compile(r"\b(?:I|we|my|our)\b", re.IGNORECASE)
 _NOT_NOUNS = english_words("no_weekly_things")
+_COMERS = HELPERS | RELATIVES
 _BE = english_words("no_ends_of_things")
 _SAID_OR_FELT = english_words("said_or_felt")
 _OF_GERUND = english_forms("participles_of_stems")

@@ -22,6 +22,7 @@ MONDAY = date(2026, 11, 23)
         ("mum's birthday is on 3 March", ["User's mum's birthday is on 3 March"]),
         ("The kids love their aquarium", ["User's kids love their aquarium"]),
         ("dinner with Marc on Saturday", ["User has dinner with Marc on Saturday"]),
+        ("physio comes on tuesdays", ["User's physio comes on tuesdays"]),
         ("I drink maybe two beers a week", ["User drinks maybe two beers a week"]),
         ("I'm coeliac, so what can I bake?", ["User is coeliac"]),
         ("I live in Rome, can you convert that?", ["User lives in Rome"]),
