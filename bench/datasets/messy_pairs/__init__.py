@@ -40,11 +40,14 @@ PairSet = Literal[
     "passing_locked",
     "later_open",
     "later_locked",
+    "mixed_seen",
+    "mixed_locked",
 ]
-"""Fifteen sets in two halves, all but one of many kinds and languages, and two written in minutes after the rules.
+"""Sixteen sets in two halves, all but one of many kinds and languages, and two written in minutes after the rules.
 
 The newer messages of *notes* are of five sentences, of which at most one replaces the older; many of those of
-*passing* ask an assistant for something else.
+*passing* ask an assistant for something else. In *mixed* half of the pairs say things that hold beside each other, as
+notes do: of two rooms, two tariffs, two people. No weight was learned on either half of it; the first was looked at.
 """
 _ENDING = {"= replaces", "= ends", "= corrects"}
 _SECOND_ANSWERS = "= second answers"
