@@ -118,7 +118,7 @@ def _meant_of(
 def _names_past(description: str) -> bool:
     """Return whether a description names what is no longer so.
 
-    >>> _names_past("my former job"), _names_past("wo ich fr\u00fcher gewohnt habe"), _names_past("my job")
+    >>> _names_past("my former job"), _names_past("wo ich früher gewohnt habe"), _names_past("my job")
     (True, True, False)
     """
     return _PAST.search(description) is not None or words_of_all("past").search(description) is not None

@@ -19,7 +19,7 @@ _SECOND_HALVES = ("p", "μ", "ch", "em", "م", "ب", "下午", "晚上", "午後
 _BETWEEN = rf"[{_MARKS}]*(?:[./-]|년|年|월|月)[{_MARKS}]* ?"
 _HEAD = re.compile(
     rf"^[{_MARKS}]*\[?(?P<first>\d{{1,4}}){_BETWEEN}(?P<second>\d{{1,2}}){_BETWEEN}(?P<third>\d{{1,4}})"
-    rf"(?:\.|일|日| \u0433\.)?[{_MARKS}]*[,،]?\s+"
+    rf"(?:\.|일|日| г\.)?[{_MARKS}]*[,،]?\s+"
     rf"(?:(?:klo|kl|um|à|alle|a las|às)\.?\s+)?(?:(?P<before>{_HALVES_BEFORE})\s*)?"
     r"(?P<hour>\d{1,2})[:.](?P<minute>\d{2})(?:[:.](?P<seconds>\d{2}))?"
     rf"(?:\s*(?P<after>{_HALVES_AFTER}))?[{_MARKS}]*(?:\]|,|\s+[-\u2013])\s+(?P<rest>.*)$"

@@ -41,7 +41,7 @@ _OTHER_LANGUAGES = re.compile(
     r"User: (?:ich hei(?:ß|ss)e|mein name ist|je m'appelle|mon (?:nom|prénom) est|me llamo|mi nombre es|mi chiamo|"
     r"il mio nome è|me chamo|chamo-me|(?:o )?meu nome é|ik heet|mijn naam is|mam na imię|nazywam się|jmenuji se|"
     r"jag heter|mitt namn är|ik ben|je suis|moi c'est|(?:yo )?soy|(?:eu )?sou [ao]|(?:io )?sono|jag är|jestem|jsem|"
-    r"меня зовут|моё имя|мене звати|με λένε|(?:benim )?ad\u0131m|اسمي|मेरा नाम|שמי|קוראים לי|"
+    r"меня зовут|моё имя|мене звати|με λένε|(?:benim )?adım|اسمي|मेरा नाम|שמי|קוראים לי|"
     r"tên tôi là|tôi tên là|我叫|我的名字[是叫]|私の名前は|(?:ผม|ฉัน)ชื่อ|(?:제|내) 이름은) *"
     rf"(?P<name>{_CAPITALIZED}(?: {_CAPITALIZED}){{0,2}}|"
     r"[\u0590-\u097f]+|[\u4e00-\u9fff]{2,3}|[\u30a0-\u30ff]{2,8}|[\uac00-\ud7af]{2,3}(?=[이입예]))",

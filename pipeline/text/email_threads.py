@@ -11,10 +11,10 @@ from pipeline.text.utterance import Utterance
 _SECTION = re.compile(
     r"^## (?P<who>[^\n]{1,200}?), (?P<on>\d{4}-\d{2}-\d{2})(?: \d{2}:\d{2} UTC)?[ \t]*$", re.MULTILINE
 )
-_FROM = r"(?:From|De|Von|Da|Van|Fra|Fr\u00e5n|Od)"
-_SENT = r"(?:Sent|Date|Gesendet|Datum|Envoy\u00e9|Enviado|Fecha|Data|Inviato|Verzonden)"
+_FROM = r"(?:From|De|Von|Da|Van|Fra|Från|Od)"
+_SENT = r"(?:Sent|Date|Gesendet|Datum|Envoyé|Enviado|Fecha|Data|Inviato|Verzonden)"
 _FIELD = (
-    rf"(?:{_FROM}|{_SENT}|To|Cc|Bcc|Reply-To|Subject|Attachments|\u00c0|A|An|Para|Aan|Pour|Objet|Betreff|Asunto|"
+    rf"(?:{_FROM}|{_SENT}|To|Cc|Bcc|Reply-To|Subject|Attachments|À|A|An|Para|Aan|Pour|Objet|Betreff|Asunto|"
     rf"Assunto|"
     r"Oggetto|Onderwerp)"
 )
@@ -35,9 +35,9 @@ _SUBJECT = re.compile(
 )
 _PERSON = r"(?:[^\W\d_][^\n,\d]{1,79}?|[^\s<>]+@[^\s<>]+)"
 _WROTE = re.compile(
-    r"^[ \t]*(?:On|Am|Le|El) (?P<on>[^\n]{4,80}?(?: \d{1,2}[:.]\d{2}(?: ?[AaPp][Mm])?)?)(?:,| at| um| \u00e0)? (?:"
+    r"^[ \t]*(?:On|Am|Le|El) (?P<on>[^\n]{4,80}?(?: \d{1,2}[:.]\d{2}(?: ?[AaPp][Mm])?)?)(?:,| at| um| à)? (?:"
     rf"schrieb (?P<then>{_PERSON})(?: <[^>\n]+>)?|"
-    rf"(?P<who>{_PERSON})(?: <[^>\n]+>)?\s+(?:wrote|schrieb|a \u00e9crit|escribi\u00f3)) ?:[ \t]*$",
+    rf"(?P<who>{_PERSON})(?: <[^>\n]+>)?\s+(?:wrote|schrieb|a écrit|escribió)) ?:[ \t]*$",
     re.MULTILINE,
 )
 _FORWARDED = re.compile(
@@ -64,25 +64,25 @@ _ADDRESSED = re.compile(rf"^(?:{_ANY_FIELD}: [^\n]*\n?)+", re.MULTILINE)
 _SIGNED = re.compile(
     r"^(?:-- ?|_{3,}|(?:best|kind|warm)(?: regards| wishes)?,?|regards,?|cheers,?|thanks,?|thank you,?|sincerely,?|"
     r"yours,?|sent from my [^\n]{1,40}|(?:(?:mit|viele|liebe|beste|herzliche|freundlichen?|"
-    r"sch\u00f6ne) )+gr\u00fc(?:\u00dfen?|ssen?)"
-    r"(?: aus \w+)?,?|(?:bien )?cordialement,?|bisous,?|amiti\u00e9s,?|(?:un )?saludos?,?|un abrazo,?|besos,?|"
+    r"schöne) )+grü(?:ßen?|ssen?)"
+    r"(?: aus \w+)?,?|(?:bien )?cordialement,?|bisous,?|amitiés,?|(?:un )?saludos?,?|un abrazo,?|besos,?|"
     r"atentamente,?|"
-    r"(?:com os melhores )?cumprimentos,?|(?:um )?abra\u00e7os?,?|(?:muito )?obrigad[oa],?|(?:cordiali )?saluti,?|"
+    r"(?:com os melhores )?cumprimentos,?|(?:um )?abraços?,?|(?:muito )?obrigad[oa],?|(?:cordiali )?saluti,?|"
     r"(?:met )?(?:vriendelijke )?groet(?:en|jes)?,?|(?:lots of |much )?love,?|(?:yours )?(?:sincerely|faithfully|"
     r"truly),?|"
-    r"z powa\u017caniem,?|(?:serdecznie )?pozdrawiam,?|pozdrowienia,?|(?:med )?(?:v\u00e4nliga? )?h\u00e4lsning(?:ar)?"
-    r",?|sayg\u0131lar\u0131mla,?|sevgiler,?|"
+    r"z poważaniem,?|(?:serdecznie )?pozdrawiam,?|pozdrowienia,?|(?:med )?(?:vänliga? )?hälsning(?:ar)?"
+    r",?|saygılarımla,?|sevgiler,?|"
     r"(?:with )?(?:many |best |kind |warm )?(?:regards|wishes),?|take care,?|xx?o?x?,?)[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 _NAME = r"(?-i:[^\W\d_a-z\u00e0-\u00ff\u0430-\u044f])[\w'\u2019-]+\.?"
 _SALUTATION = re.compile(
-    r"\s*(?:(?:Subject|Re|Betreff|Objet|Asunto|Assunto|Oggetto|Onderwerp|Temat|\u00c4mne|Konu)[ \u00a0]?:[^\n]*\n\s*)?"
-    r"(?:Dear|Dearest|Hi|Hello|Hey|Hallo|Liebe[rs]?|Sehr geehrte[rs]?|Bonjour|Ch[e\u00e8]re?|Hola|Querid[oa]s?|"
+    r"\s*(?:(?:Subject|Re|Betreff|Objet|Asunto|Assunto|Oggetto|Onderwerp|Temat|Ämne|Konu)[ \u00a0]?:[^\n]*\n\s*)?"
+    r"(?:Dear|Dearest|Hi|Hello|Hey|Hallo|Liebe[rs]?|Sehr geehrte[rs]?|Bonjour|Ch[eè]re?|Hola|Querid[oa]s?|"
     r"Estimad[oa]s?|"
-    r"Ol\u00e1|Prezad[oa]s?|Car[oaie]|Gentile|Ciao|Beste|Lieve|Geachte|Dag|"
-    r"Buongiorno|Buonasera|Egregi[oa]|Buen[oa]s (?:d\u00edas|tardes)|Bom dia|Boa tarde|Hej|B\u00e4sta|Dzie\u0144 dobry|"
-    r"Cze\u015b\u0107|Szanown[aiy]|Drog[ai]|Say\u0131n|Merhaba|Sevgili)\b"
+    r"Olá|Prezad[oa]s?|Car[oaie]|Gentile|Ciao|Beste|Lieve|Geachte|Dag|"
+    r"Buongiorno|Buonasera|Egregi[oa]|Buen[oa]s (?:días|tardes)|Bom dia|Boa tarde|Hej|Bästa|Dzień dobry|"
+    r"Cześć|Szanown[aiy]|Drog[ai]|Sayın|Merhaba|Sevgili)\b"
     rf"(?:[^\n.:?]{{0,50}}[,!]?[ \t]*\n|(?: {_NAME}){{1,3}}, )",
     re.IGNORECASE,
 )

@@ -8,7 +8,7 @@ from pipeline.text.english_verbs import word_set
 PETS = word_set("dog cat puppy kitten horse rabbit hamster parrot pet pets dogs cats")
 PARENTS = word_set("mum mom mam dad mother father grandma grandpa granny nan nana papa mama")
 RELATIVES = word_set(
-    "wife husband partner girlfriend boyfriend fiance fianc\u00e9 fianc\u00e9e fiancee mother mom mum father dad "
+    "wife husband partner girlfriend boyfriend fiance fiancé fiancée fiancee mother mom mum father dad "
     "brother sister son daughter aunt uncle cousin niece nephew grandmother grandma grandfather grandpa granddaughter "
     "grandson twin twins kid kids child children baby parent parents family friend friends buddy mate bestie boss "
     "manager supervisor colleague coworker mentor neighbor neighbour roommate flatmate teacher coach tutor doctor "
@@ -17,11 +17,11 @@ RELATIVES = word_set(
 )
 """People who are somebody's."""
 MEN = word_set(
-    "husband hubby boyfriend fiance fianc\u00e9 father dad papa grandfather grandpa brother son uncle nephew grandson "
+    "husband hubby boyfriend fiance fiancé father dad papa grandfather grandpa brother son uncle nephew grandson "
     "stepson stepfather stepdad father-in-law brother-in-law son-in-law man boy guy"
 )
 WOMEN = word_set(
-    "wife wifey girlfriend fianc\u00e9e fiancee mother mom mum mam mama nan nana granny grandmother grandma sister "
+    "wife wifey girlfriend fiancée fiancee mother mom mum mam mama nan nana granny grandmother grandma sister "
     "daughter aunt niece granddaughter stepdaughter stepmother stepmum mother-in-law sister-in-law daughter-in-law "
     "midwife woman girl"
 )

@@ -54,11 +54,11 @@ _POSTED = re.compile(
     rf"(?P<shown>{_NAME}) @\w+ \u00b7 (?:{_DAY}|{_AGO})|by (?P<poster>[\w.-]+) \u00bb [^\n]{{4,40}})[ \t]*$"
 )
 """Headings of Teams, Telegram, Reddit, X and forums."""
-_QUOTING = re.compile(r"^(?P<name>[\w.-]{2,30}) (?:wrote|said|schrieb|a \u00e9crit|escribi\u00f3):[ \t]*$")
+_QUOTING = re.compile(r"^(?P<name>[\w.-]{2,30}) (?:wrote|said|schrieb|a écrit|escribió):[ \t]*$")
 """Begin of a quotation in a forum, up to the next blank line."""
 _NAME_ALONE = re.compile(rf"^(?:{_NAME}|[\w.-]{{3,30}})[ \t]*$")
 _TIME_ALONE = re.compile(
-    rf"^(?:Posted (?:in|on)[^\n]{{0,60}}?[>:] )?(?:Today|Yesterday|Heute|Gestern|Hier|{_DAY}),?(?: at| um| \u00e0)? "
+    rf"^(?:Posted (?:in|on)[^\n]{{0,60}}?[>:] )?(?:Today|Yesterday|Heute|Gestern|Hier|{_DAY}),?(?: at| um| à)? "
     rf"{_CLOCK}[ \t]*$"
 )
 _COPIED = re.compile(r" APP\b|\d ?[AaPp][Mm]\b|\b(?:Today|Yesterday|Heute|Gestern|at|um) |[\d/.]+ \[?\d|[\[\u2014]")
@@ -80,18 +80,18 @@ _NOT_NAMES = word_set(
     "handbook manual guide runbook playbook checklist specification spec design rfc adr proposal memo report review "
     "survey recipe policy onboarding security glossary faq ticket issue incident post-mortem postmortem mail letter "
     "offer contract product brief profile workshop lesson backlog roadmap release changelog handbuch leitfaden angebot "
-    "requester diary di\u00e1rio diario journal tagebuch carnet dagboek dagbok dziennik den\u00edk "
-    "\u0434\u043d\u0435\u0432\u043d\u0438\u043a \u65e5\u8a18 \u65e5\u8a8c \u65e5\u8bb0 g\u00fcnl\u00fck \uc77c\uae30 "
+    "requester diary diário diario journal tagebuch carnet dagboek dagbok dziennik deník "
+    "дневник 日記 日誌 日记 günlük 일기 "
     "rsvp hinweis achtung wichtig notiz nota aviso importante remarque rappel attention avviso attenzione promemoria "
-    "opmerking uwaga pozor pozn\u00e1mka viktigt obs huom megjegyz\u00e9s napomena catatan dikkat "
-    "\u0432\u043d\u0438\u043c\u0430\u043d\u0438\u0435 \u0432\u0430\u0436\u043d\u043e "
-    "riddle joke homework shop boutique handover \u00fcbergabe "
-    "temat \u00e4mne onderwerp konu anwesend teilnehmer obecni nieobecni "
-    "n\u00e4rvarande presenti presentes pr\u00e9sents aanwezig afwezig \u51fa\u5e2d \u6b20\u5e2d \u53c2\u52a0\u8005 "
+    "opmerking uwaga pozor poznámka viktigt obs huom megjegyzés napomena catatan dikkat "
+    "внимание важно "
+    "riddle joke homework shop boutique handover übergabe "
+    "temat ämne onderwerp konu anwesend teilnehmer obecni nieobecni "
+    "närvarande presenti presentes présents aanwezig afwezig 出席 欠席 参加者 "
     "decided agreed actions minutes apologies chair tbd faq quote source credit photo caption update eta tl;dr tldr"
 )
 _ABSTRACT = re.compile(
-    r"\w{2,}(?:[ts]ion|ness|ings?|logy|graphy|ship|ware|error|exception|tagebuch|dagbo[ek]k|notiz|\u65e5\u8a8c|\u65e5\u8a18)s?$",
+    r"\w{2,}(?:[ts]ion|ness|ings?|logy|graphy|ship|ware|error|exception|tagebuch|dagbo[ek]k|notiz|日誌|日記)s?$",
     re.IGNORECASE,
 )
 """Endings of nouns that are no names."""
@@ -230,7 +230,7 @@ def _chat_handles(lines: list[str], named: list[re.Match[str] | None]) -> frozen
     """Small names without a time (`mira: I'm on call`) where most lines begin with one, and it is no list of fields.
 
     It is a chat if a name comes back, or below a channel's name, or if all lines begin so and go on in small letters,
-    as people type. One that comes back is enough among other names: `mam\u00e1: ...` and `Pablo: ...`.
+    as people type. One that comes back is enough among other names: `mamá: ...` and `Pablo: ...`.
     """
     written = [stripped for line in lines if (stripped := line.strip())]
     unstamped = [turn for turn in named if turn is not None and not turn["stamp"]]

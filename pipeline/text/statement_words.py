@@ -404,10 +404,7 @@ def named_people(text: str) -> Iterator[tuple[str, frozenset[int]]]:
             yield name.lower(), list_meanings("relatives")[match.group().strip()]
 
 
-_CALLED = word_set(
-    "called named hei\u00dft heisst s'appelle llama chiama chama heet heter hedder jmenuje nazywa "
-    "\u0437\u043e\u0432\u0443\u0442"
-)
+_CALLED = word_set("called named heißt heisst s'appelle llama chiama chama heet heter hedder jmenuje nazywa зовут")
 
 
 def own_relatives(text: str) -> list[tuple[str, bool]]:
@@ -454,11 +451,7 @@ def _bare_relatives(text: str) -> Iterator[str]:
             yield match.group().strip()
 
 
-_BEFORE_BARE = word_set(
-    "dla do od z ze pro k ke s se u za pentru cu "
-    "\u0434\u043b\u044f \u0443 \u0441 \u043a "
-    "\u043e\u0442 \u043f\u0440\u043e \u0437 \u043f\u043e\u0434\u0430\u0440\u0438\u0442\u044c"
-)
+_BEFORE_BARE = word_set("dla do od z ze pro k ke s se u za pentru cu для у с к от про з подарить")
 """Prepositions of languages without articles, in which a relative is the speaker's without a word for it."""
 
 
@@ -483,13 +476,10 @@ def _owned(kind: str, text: str) -> Iterator[tuple[str, str, int]]:
 @cache
 def _age_after() -> re.Pattern[str]:
     """Return the pattern of an age behind whom it is of: `(7)`, `de 3 años`, `van 8 jaar`."""
-    return re.compile(rf" \(\d{{1,2}}\)| (?:de|di|d'|von|van|p\u00e5)? ?\d{{1,2}} (?:{_YEARS})\b", re.IGNORECASE)
+    return re.compile(rf" \(\d{{1,2}}\)| (?:de|di|d'|von|van|på)? ?\d{{1,2}} (?:{_YEARS})\b", re.IGNORECASE)
 
 
-_YEARS = (
-    "jahren?|ans|mois|a\u00f1os|meses|anni|mesi|anos|jaar|maanden|\u00e5r|lat|miesi\u0119cy|let|godin[ae]|\u043b\u0435\u0442|"
-    "\u0433\u043e\u0434\u0430?|ani|luni"
-)
+_YEARS = "jahren?|ans|mois|años|meses|anni|mesi|anos|jaar|maanden|år|lat|miesięcy|let|godin[ae]|лет|года?|ani|luni"
 
 
 def _has_owner(listed: str) -> bool:
@@ -501,7 +491,7 @@ def _is_name(word: str) -> bool:
     return word[0].isupper() and word[1:].islower() and _OF_NOUNS.search(word) is None
 
 
-_OWNED_BY_ENDING = re.compile("(?:ni|[a\u00e1e\u00e9o\u00f6i\u0131u\u00fc]m|ku)$")
+_OWNED_BY_ENDING = re.compile("(?:ni|[aáeéoöiıuü]m|ku)$")
 """Endings of Finnish, Hungarian, Turkish and Indonesian relatives that are the speaker's."""
 _OWNERS_AFTER = frozenset({"saya", "kami", "aku"})
 _OF_NOUNS = re.compile(r"(?:tag|ung|heit|keit|schaft|chen|eit|nis|and|ing)$")

@@ -36,14 +36,14 @@ _SENTENCE = re.compile(r"[^.!?\n]{12,}")
 _FIRST = re.compile(
     r"\b(?:I|I['\u2019](?:m|ve|ll|d)|my|me|i['\u2019]?m|i(?:['\u2019](?:ve|ll|d)| (?:am|was|have|had|just|got|went|"
     r"need|moved|can|will|don't|work|live))|(?i:ich|je|j['\u2019]\w+|yo|io|eu|ik|jag|mein\w*|mi[oa]?|meus?|minhas?|mijn|"
-    r"benim))\b|[\u6211\u79c1\u50d5]"
+    r"benim))\b|[我私僕]"
 )
 _BOILERPLATE = re.compile(english_pattern("boilerplate"), re.IGNORECASE)
 _LEGAL = re.compile(rf"\b(?:{english_pattern('legal_terms')})\b", re.IGNORECASE)
 MAX_LEGAL_TERMS_PER_1000_CHARS = 1.5
 _TITLE_CHARS = 100
 _TOLD = (
-    "said|asked|replied|answered|whispered|shouted|cried|muttered|sagte|fragte|dit|demanda|dijo|pregunt\u00f3|disse|"
+    "said|asked|replied|answered|whispered|shouted|cried|muttered|sagte|fragte|dit|demanda|dijo|preguntó|disse|"
     "chiese|perguntou|zei|vroeg"
 )
 _QUOTE = '["\u201c\u201d\u201e\u00ab\u00bb]'
@@ -122,15 +122,15 @@ class Passage:
 _MINUTES = re.compile(
     r"\s*+#*+ *+(?:minutes|meeting notes|notes from the meeting|protocol|retro(?:spective)?(?: notes)?|"
     r"stand-?up notes)\b(?= *(?:\n|\Z|[:,(\u2013\u2014-]|\w+day\b|(?:of|from|for|on) (?!my\b))|[^.!?\n]{0,60}\d)|"
-    r"\s*+#*+ *+(?:(?:besprechungs|sitzungs)?protokoll?|acta de|(?:compte[ -]rendu|cr(?= r\u00e9union))|"
-    r"proc\u00e8s-verbal|verbale|ata d[aeo]|"
-    r"notulen|verslag|note d(?:i|el|ella) (?:riunione|visita)|notas d[ae] (?:la )?reuni\S+|protok\u00f3\u0142|notatka|"
-    r"z\u00e1pis|\u043f\u0440\u043e\u0442\u043e\u043a\u043e\u043b|\u0645\u062d\u0636\u0631|\ud68c\uc758\ub85d|"
-    r"\u4f1a\u8bae\u7eaa\u8981|"
-    r"\u8b70\u4e8b\u9332|(?:\u6253\u3061\u5408\u308f\u305b|\u4f1a\u8b70)\u30e1\u30e2)(?:[^.!?\n:]|(?<=\d)\.){0,60}(?:\n|\Z|:)|"
+    r"\s*+#*+ *+(?:(?:besprechungs|sitzungs)?protokoll?|acta de|(?:compte[ -]rendu|cr(?= réunion))|"
+    r"procès-verbal|verbale|ata d[aeo]|"
+    r"notulen|verslag|note d(?:i|el|ella) (?:riunione|visita)|notas d[ae] (?:la )?reuni\S+|protokół|notatka|"
+    r"zápis|протокол|محضر|회의록|"
+    r"会议纪要|"
+    r"議事録|(?:打ち合わせ|会議)メモ)(?:[^.!?\n:]|(?<=\d)\.){0,60}(?:\n|\Z|:)|"
     r"(?:[^\n]*\n){0,4}[*_# -]*(?:(?:attendees|participants|in attendance|anwesend|teilnehmer|asistentes|presentes|"
-    r"pr\u00e9sents|presenti|aanwezig|asisten|obecni|n\u00e4rvarande)[*_]* ?:|"
-    r"(?:\u53c2\u52a0\u8005|\u51fa\u5e2d)[:\uff1a]|present[*_]*:(?=[^\n.]*(?:,|\n)))",
+    r"présents|presenti|aanwezig|asisten|obecni|närvarande)[*_]* ?:|"
+    r"(?:参加者|出席)[:\uff1a]|present[*_]*:(?=[^\n.]*(?:,|\n)))",
     re.IGNORECASE,
 )
 _GREETING = rf"(?:Dear|Hello|Hi) (?:{english_pattern('addressed_groups')})\b"
@@ -141,15 +141,15 @@ _PUBLIC = re.compile(
 )
 """The same, and what is an institution's own."""
 _TO_TEAM = re.compile(
-    r"(?:\A\s*|^[ \t]*)(?:(?:hi|hello|hey|dear|good morning|hallo|liebes?|bonjour|salut|hola|buenos d\u00edas|ol\u00e1|"
-    r"bom dia|ciao|buongiorno|hoi|dag|beste|cze\u015b\u0107|dzie\u0144 dobry|drodzy|hej|merhaba|"
-    r"\u0443\u0432\u0430\u0436\u0430\u0435\u043c\u044b\u0435)[ ,])?(?:all|team|everyone|everybody|folks|colleagues|"
+    r"(?:\A\s*|^[ \t]*)(?:(?:hi|hello|hey|dear|good morning|hallo|liebes?|bonjour|salut|hola|buenos días|olá|"
+    r"bom dia|ciao|buongiorno|hoi|dag|beste|cześć|dzień dobry|drodzy|hej|merhaba|"
+    r"уважаемые)[ ,])?(?:all|team|everyone|everybody|folks|colleagues|"
     r"parents|members|neighbou?rs|residents|families|guests|volunteers|zusammen|alle|kolleg(?:en|innen)\b[\w ]*|"
-    r"(?:\u00e0 )?tous|tout le monde|(?:a )?tod[oa]s|equipo|equipa|pessoal|chicos|(?:a )?tutti|ragazz[ie]|allen|"
-    r"allemaal|collega['\u2019]?s|wszyscy|wszystkim|zesp\u00f3\u0142|koledzy|alla|teamet|ekip|arkada\u015flar|"
-    r"herkese(?: merhaba)?|\u043a\u043e\u043b\u043b\u0435\u0433\u0438|\u043a\u043e\u043b\u0435\u0433\u0438|"
-    r"\u0432\u0441\u0435\u043c \u043f\u0440\u0438\u0432\u0435\u0442)\b(?= ?[,!:\n\u2013-]+|$)|"
-    r"^(?:\u5404\u4f4d|\u5927\u5bb6\u597d|\u7686\u3055\u3093|\u7686\u69d8|\uc5ec\ub7ec\ubd84)",
+    r"(?:à )?tous|tout le monde|(?:a )?tod[oa]s|equipo|equipa|pessoal|chicos|(?:a )?tutti|ragazz[ie]|allen|"
+    r"allemaal|collega['\u2019]?s|wszyscy|wszystkim|zespół|koledzy|alla|teamet|ekip|arkadaşlar|"
+    r"herkese(?: merhaba)?|коллеги|колеги|"
+    r"всем привет)\b(?= ?[,!:\n\u2013-]+|$)|"
+    r"^(?:各位|大家好|皆さん|皆様|여러분)",
     re.MULTILINE | re.IGNORECASE,
 )
 """A greeting to several."""
@@ -161,8 +161,8 @@ _OF_TEAM = re.compile(
 """Titles of what a team says to each other."""
 _TITLES = re.compile(r" (?:Monthly|Weekly|Newsletter|News|Bulletin|Gazette|Newspaper)$")
 _INSTITUTION = re.compile(
-    r"[*_# ]*(?P<name>(?:[^\W\d_a-z][\w.'&-]*|of|the|and|&|for|de|des?|la|der|f\u00fcr)(?: (?:[^\W\d_a-z][\w.'&-]*|of|"
-    r"the|and|&|for|de|des?|la|der|f\u00fcr)){0,7})[*_]*\s*(?:\n|\Z)"
+    r"[*_# ]*(?P<name>(?:[^\W\d_a-z][\w.'&-]*|of|the|and|&|for|de|des?|la|der|für)(?: (?:[^\W\d_a-z][\w.'&-]*|of|"
+    r"the|and|&|for|de|des?|la|der|für)){0,7})[*_]*\s*(?:\n|\Z)"
 )
 _INSTITUTIONS = re.compile(rf"(?:{english_pattern('institutions')})\b", re.IGNORECASE)
 _FORM = re.compile(
@@ -173,8 +173,8 @@ _FORM = re.compile(
 )
 """A form's field of whom its other fields are about."""
 _CURRICULUM = re.compile(
-    r"\s*+[\\*_# ]*+(?!resume (?-i:[A-Z]))(?:curriculum vitae|cv|r[e\u00e9]sum[e\u00e9]|lebenslauf|curr[i\u00ed]culum|"
-    r"\u017eivotopis|\u017cyciorys)[*_: \u2013-]*(?:\n\s*|(?<=\W)(?:of |von |de |di )?)"
+    r"\s*+[\\*_# ]*+(?!resume (?-i:[A-Z]))(?:curriculum vitae|cv|r[eé]sum[eé]|lebenslauf|curr[ií]culum|"
+    r"životopis|życiorys)[*_: \u2013-]*(?:\n\s*|(?<=\W)(?:of |von |de |di )?)"
     r"(?P<who>(?-i:[^\W\d_a-z])[\w'-]+(?: (?-i:[^\W\d_a-z])[\w'.-]*){1,3})[ \t]*\n",
     re.IGNORECASE,
 )

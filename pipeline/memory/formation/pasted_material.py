@@ -28,9 +28,9 @@ _HANDED_OVER = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _HANDED_OVER_ELSEWHERE = re.compile(
-    r"(?:\b(?:\u00fcbersetz|korrigier|tradu|corr[ie]g|vertaal|verbeter|przet\u0142umacz|popraw|dialog|di\u00e1log|gedicht|po[e\u00e8]m|"
-    r"\u043f\u0435\u0440\u0435\u0432\u0435\u0434|\u0438\u0441\u043f\u0440\u0430\u0432|\u00e7evir|d\u00fczelt|\u00f6vers\u00e4tt)\w*|"
-    r"\u7ffb\u8a33|\u7ffb\u8bd1|\u6dfb\u524a|\ubc88\uc5ed)[^\n:\uff1a.?!]{0,60}(?::(?=\s)|:(?=[\u2e80-\u9fff])|\uff1a)",
+    r"(?:\b(?:übersetz|korrigier|tradu|corr[ie]g|vertaal|verbeter|przetłumacz|popraw|dialog|diálog|gedicht|po[eè]m|"
+    r"перевед|исправ|çevir|düzelt|översätt)\w*|"
+    r"翻訳|翻译|添削|번역)[^\n:\uff1a.?!]{0,60}(?::(?=\s)|:(?=[\u2e80-\u9fff])|\uff1a)",
     re.IGNORECASE,
 )
 """The same in other languages: what to translate, to correct or to write."""
@@ -47,8 +47,8 @@ _OF_VERSES = re.compile(r"\b(?:lyrics?|verses?|chorus|bridge|poem|song|ballad)\b
 _VERSES = re.compile(r"(?:^[^\W\d_a-z][^\n:?!.]{8,70}(?<![.!?:;])$\n?){3,}", re.MULTILINE)
 """Lines that begin with a capital and have no stop, as those of a song do, where a text speaks of one."""
 _CHAPTER = re.compile(
-    r"\W*(?:chapter|kapitel|chapitre|cap[i\u00ed]tulo|capitolo|rozdzia\u0142|hoofdstuk|b\u00f6l\u00fcm|luku|kapitola) "
-    r"(?:\d|[ivx]+\b)[^\n.]{0,60}\n|\u7b2c.{1,3}\u7ae0",
+    r"\W*(?:chapter|kapitel|chapitre|cap[ií]tulo|capitolo|rozdział|hoofdstuk|bölüm|luku|kapitola) "
+    r"(?:\d|[ivx]+\b)[^\n.]{0,60}\n|第.{1,3}章",
     re.IGNORECASE,
 )
 """The beginning of a chapter, in which `I` is whom it tells of."""

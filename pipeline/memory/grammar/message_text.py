@@ -24,8 +24,8 @@ _EMOTICONS = re.compile(r"\s+(?:[:;]['-]?[()DPp/|oO3]+|<3|xD|XD)(?=\s|$)")
 _MID_EMOTICONS = re.compile(rf"(?<=\w){_EMOTICONS.pattern}(?=\s\w)")
 _LAUGHTER = re.compile(r",? (?:lol|lmao|haha\w*|hehe|btw|by the way|tbh|ngl)(?=[ ,.!]|$)", re.IGNORECASE)
 _LAUGHS = re.compile(
-    r"[\s,.\u2026]+(?:(?:ja|je|ji|ha|he|hi|ah|xa|\u0445\u0430|\u0445\u0435|\u0430\u0445){2,}\w?|k{3,}|(?:rs){2,}|mdr+|ptdr+|w{3,})(?=\W*$)|"
-    r"[(\uff08]?\u7b11[)\uff09]?(?=\W*$)",
+    r"[\s,.\u2026]+(?:(?:ja|je|ji|ha|he|hi|ah|xa|ха|хе|ах){2,}\w?|k{3,}|(?:rs){2,}|mdr+|ptdr+|w{3,})(?=\W*$)|"
+    r"[(\uff08]?笑[)\uff09]?(?=\W*$)",
     re.IGNORECASE,
 )
 """How people laugh in other languages, at the end."""

@@ -27,7 +27,7 @@ _NO_NAMES = frozenset({"thanks", "today", "yesterday", "tomorrow"})
 
 
 def single_words(text: str) -> list[tuple[int, int]]:
-    """Return the spans that are one word of the sentence: names as `Cais do Sodr\u00e9`, `mother-in-law`, and `7pm`."""
+    """Return the spans that are one word of the sentence: names as `Cais do Sodré`, `mother-in-law`, and `7pm`."""
     return [match.span() for pattern in (_FOREIGN_NAME, _IN_LAW, _TIME_OF_DAY) for match in pattern.finditer(text)]
 
 

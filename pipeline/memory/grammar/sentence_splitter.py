@@ -23,7 +23,7 @@ _FENCE = re.compile(r"^[ ]{0,3}(```+|~~~+)")
 _SKIPPED = re.compile(
     r"^(?:\s{0,3}#{1,6}\s|\s*\||\s*<[/!a-zA-Z]|(?: {4}|\t)\S|\s*[-=*_]{3,}\s*$|\s*\[[^\]]+\]:\s|"
     r"\s*[$>]{1,3} |(?:From|Sent|Date|To|Cc|Bcc|Reply-To|Subject|Betreff|Objet|Asunto|"
-    r"Assunto|Oggetto|Onderwerp|Temat|\u00c4mne|Konu) ?:(?:\s|$))"
+    r"Assunto|Oggetto|Onderwerp|Temat|Ämne|Konu) ?:(?:\s|$))"
 )
 _ITEM = re.compile(r"^\s*(?:[-*+\u2022]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _STOP = re.compile(
@@ -37,9 +37,9 @@ _ABBREVIATION = re.compile(
 )
 _ORDINAL = re.compile(
     r"(?<!\d)\d{1,2}\. ?(?:(?!(?:i'?m?|it'?s?|my|we|so|the|they|s?he|you|and|but|not?|just|now|also|this|that)\b)"
-    r"[^\W\d_A-Z]|Jan|Feb|M[\u00e4a]r|Apr|Ma[ij]|J[u\u00fa][nl]|Aug|Sep|O[kc]t|Nov|De[zc]|\d{1,2}\.(?!\d)|[A-Z]{2}\b)"
+    r"[^\W\d_A-Z]|Jan|Feb|M[äa]r|Apr|Ma[ij]|J[uú][nl]|Aug|Sep|O[kc]t|Nov|De[zc]|\d{1,2}\.(?!\d)|[A-Z]{2}\b)"
 )
-"""A day as many languages write it: `vom 1. bis 15. Dezember`, `15. \u0159\u00edjna`, `den 3. 5.`."""
+"""A day as many languages write it: `vom 1. bis 15. Dezember`, `15. října`, `den 3. 5.`."""
 _SMALL = re.compile(r"\W*[^\W\d_A-Z]")
 _LABELLED = re.compile(r"\W*[A-Z][\w /-]{0,24}: ")
 _MIN_WIDTH, _MAX_WIDTH = 60, 120

@@ -107,7 +107,7 @@ def weights_of_parts(count: int) -> NDArray[np.float32]:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text by which its language is told."""
-    return _WORD.findall(text.replace("\u0130", "i").lower())[:_MAX_WORDS]
+    return _WORD.findall(text.replace("İ", "i").lower())[:_MAX_WORDS]
 
 
 def _by_script(text: str) -> LanguageProfile | None:

@@ -23,21 +23,19 @@ _LABEL = re.compile(
 )
 _TITLE = re.compile(r"[\W_]*(?P<title>[^\n!?:\uff1a=]{1,50}?)[\W_]*$")
 _NO_TITLE = re.compile(
-    r"(?:me|about me|ich|moi|yo|io|eu|ik|jag|ja|ben|\u79c1|(?:\w+ )?not(?:e|es|iz|izen|as?|ities|atki|lar|er)|"
-    r"memo|to-?do|lists?|\u30e1\u30e2)$",
+    r"(?:me|about me|ich|moi|yo|io|eu|ik|jag|ja|ben|私|(?:\w+ )?not(?:e|es|iz|izen|as?|ities|atki|lar|er)|"
+    r"memo|to-?do|lists?|メモ)$",
     re.IGNORECASE,
 )
 """Titles that say no more than whose note it is."""
 _SAID = re.compile(r"[^\W\d_]{3,}[.\u3002]\W*$|[?\uff1f]|^@?\w+ \d\d?:\d\d \w|\b(?:lol|haha\w*)$|\b[Yy]our?\b")
 """A sentence, a question, a line of a chat, a joke, or what is said to a reader."""
-_AMOUNT_FIRST = re.compile(
-    r"\d[\d.,/]*\s?(?:x|g|kg|ml|l|oz|lb|tsp|tbsp|cups?|el|tl|c\. ?\u00e0 s)?\b(?!:)", re.IGNORECASE
-)
+_AMOUNT_FIRST = re.compile(r"\d[\d.,/]*\s?(?:x|g|kg|ml|l|oz|lb|tsp|tbsp|cups?|el|tl|c\. ?à s)?\b(?!:)", re.IGNORECASE)
 """An amount of what a recipe or a shopping list names."""
 _FRAME = re.compile(
-    r"(?:present\w*|pr\u00e9sents?|attend\w*|participants?|apolog\w*|absent\w*|excus\w*|anwesend\w*|teilnehm\w*|entschuldigt|"
-    r"asist\w*|assenti|aanwezig|afwezig|(?:nie)?obecni|n\u00e4rvarande|kat\u0131l\w*|from|to|cc|subject|date|datum|fecha|data|"
-    r"version|page)\b|[\u51fa\u6b20]\u5e2d|\u53c2\u52a0\u8005",
+    r"(?:present\w*|présents?|attend\w*|participants?|apolog\w*|absent\w*|excus\w*|anwesend\w*|teilnehm\w*|entschuldigt|"
+    r"asist\w*|assenti|aanwezig|afwezig|(?:nie)?obecni|närvarande|katıl\w*|from|to|cc|subject|date|datum|fecha|data|"
+    r"version|page)\b|[出欠]席|参加者",
     re.IGNORECASE,
 )
 """Who was there, and what stands above a text."""

@@ -36,22 +36,20 @@ _SAYS_MORE = re.compile(
 )
 """Several words or a long one, not `Fecha: 5 de marzo`, `Diario, 3 de marzo` or `Log 14`."""
 _PERSON = re.compile(
-    r"\b(?:M|Mme|Mlle|Mr|Frau|Herrn?|Dr|Sra?|se\u00f1ora?|senhora?|signora?|Sig|[Pp]an[ia]?|mevrouw|meneer|dhr|mw)\.? "
-    r"[^\W\d_a-z]\w|\w,? [^\W\d_a-z][^\W\d_]+ [^\W\d_a-z][^\W\d_]|\w(?:\u3055\u3093|\u6c0f)"
+    r"\b(?:M|Mme|Mlle|Mr|Frau|Herrn?|Dr|Sra?|señora?|senhora?|signora?|Sig|[Pp]an[ia]?|mevrouw|meneer|dhr|mw)\.? "
+    r"[^\W\d_a-z]\w|\w,? [^\W\d_a-z][^\W\d_]+ [^\W\d_a-z][^\W\d_]|\w(?:さん|氏)"
 )
 """A form of address with a name, or two words of a name within a sentence."""
 _NAME_WITHIN = re.compile(r"[^\W\d_]\w+ (?:[a-z\u00e0-\u00ff]+ )+[^\W\d_a-z][^\W\d_]{2,}")
 """A name after two words at least, where nouns have small letters."""
-_OF_SOMEBODY = re.compile(
-    r"(?:elles?|ils|\u00e9l|ella|ele|ela|lei|hij|zij|hon|ona|\u043e\u043d\u0430?) ", re.IGNORECASE
-)
+_OF_SOMEBODY = re.compile(r"(?:elles?|ils|él|ella|ele|ela|lei|hij|zij|hon|ona|она?) ", re.IGNORECASE)
 """Whom a sentence does not name."""
 _SMALL = re.compile(r"\b[a-z\u00e0-\u00ff]+\b|[\u3040-\u30ff]{2}")
 """Words of which a list of names has none."""
-_POLITE = "und|e|et|y|en|i|och|a|bitte|por favor|per favore|s'il te pla\u00eet|stp|prosz\u0119|pros\u00edm"
+_POLITE = "und|e|et|y|en|i|och|a|bitte|por favor|per favore|s'il te plaît|stp|proszę|prosím"
 """What stands before an order."""
 _PLEASE = re.compile(
-    r"\b(?:bitte|por favor|per favore|s'il te pla\u00eet|stp|svp|graag|prosz\u0119|pros\u00edm|l\u00fctfen)\b",
+    r"\b(?:bitte|por favor|per favore|s'il te plaît|stp|svp|graag|proszę|prosím|lütfen)\b",
     re.IGNORECASE,
 )
 

@@ -46,7 +46,7 @@ _WITH_STOPWORDS = {
     "id": "indonesian", "it": "italian", "nl": "dutch", "pl": "polish", "pt": "portuguese", "ro": "romanian",
     "sv": "swedish", "tr": "turkish",
 }  # fmt: skip
-QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf|\u304b\\W*$")
+QUESTION_MARK = re.compile("[?\uff1f\u061f;\u037e]\\s*$|\u00bf|か\\W*$")
 _COLON_WITHIN = re.compile("[:\uff1a] ")
 _PREPOSITION_CHARS = 2
 """Letters of a word that joins a part of an introduction to the one before: `de Sevilla`."""
@@ -54,13 +54,11 @@ _MIN_CJK_TRAIT_CHARS = 3
 MIN_GREETING_CHARS = 4
 """Letters of an opening that is of one language only: `hoi, `, not `a `."""
 END = " .!\u3002\uff01\u2026\u0964"
-_BETWEEN = re.compile(
-    r"([,;\uff0c\u3001\u060c] *| (?:und|et|y|e|i|en|och|og|\u0438|\u0456|\u0442\u0430|\u03ba\u03b1\u03b9|ve|\u0219i) )"
-)
+_BETWEEN = re.compile(r"([,;\uff0c\u3001\u060c] *| (?:und|et|y|e|i|en|och|og|и|і|та|και|ve|și) )")
 _PAUSE = "[,.!:\\s\u2026\u2013\uff0c\u3001\u3002\uff01\u060c-]+"
 _NEVER = re.compile("(?!)")
 COMMAS = re.compile("[,;\uff0c\u3001\u060c] *")
-_LINKED = re.compile("(?:\u304c|\u3051\u3069|\u306e\u3067|\u304b\u3089)$")
+_LINKED = re.compile("(?:が|けど|ので|から)$")
 """What joins a Japanese statement to a question."""
 _MIN_WORDS_WITHOUT_STOP = 16
 _MIN_WORDS_BEFORE_DOUBT = 2
@@ -259,9 +257,7 @@ class LanguageProfile:
 _MIN_CLAUSE_WORDS = 3
 _MIN_UNSPACED_CHARS = 40
 """Characters of a text in a script without spaces whose spaces stand for stops."""
-_SPEAKER = re.compile(
-    r"(?:ich|wir|je|j'\w+|nous|yo|io|eu|ik|jag|\u044f|\u043c\u044b) (?!(?:und|et|y|e|en|och|\u0438)\b)", re.IGNORECASE
-)
+_SPEAKER = re.compile(r"(?:ich|wir|je|j'\w+|nous|yo|io|eu|ik|jag|я|мы) (?!(?:und|et|y|e|en|och|и)\b)", re.IGNORECASE)
 _FIRST_LAST = re.compile(r"(?:ben|biz|benim|bizim)\b", re.IGNORECASE)
 """The speaker where verbs stand last, in Turkish."""
 _NAME_OR_THING = re.compile(

@@ -16,12 +16,12 @@ from pipeline.text.statement_words import only_relative, own_relatives, relative
 
 _COMMA = re.compile(
     "(?:(?<!\\d)[,;\uff0c\u3001\u060c]|[,;\uff0c\u3001\u060c](?!\\d)) *(?![^(]*\\))|"
-    "(?:(?<=[\ub294\uc740\uc778\ud55c]\ub370)|(?<=\ub2c8\uae4c)|(?<=\ub77c\uc11c)) |"
-    " (?=(?:alors|du coup|donc|entonces|as\u00ed que|allora|quindi|ent\u00e3o|dus|wi\u0119c|tak\u017ee|deshalb|darum|"
-    "\u043f\u043e\u044d\u0442\u043e\u043c\u0443) )"
+    "(?:(?<=[는은인한]데)|(?<=니까)|(?<=라서)) |"
+    " (?=(?:alors|du coup|donc|entonces|así que|allora|quindi|então|dus|więc|takže|deshalb|darum|"
+    "поэтому) )"
 )
 """What stands between two parts of a sentence: a comma, a Korean ending, or a space before what means *therefore*."""
-_LINKED = re.compile("(?:\u304c|\u3051\u3069|\u306e\u3067|\u304b\u3089)$")
+_LINKED = re.compile("(?:が|けど|ので|から)$")
 _PLEASE = re.compile(
     r"^(?:bitte|please|stp|svp|por favor|per favore|graag|prosím|proszę|пожалуйста|будь ласка)\b|"
     r"\b(?:bitte|please|stp|svp|s'il (?:te|vous) plaît|por favor|porfa|per favore|graag|alsjeblieft|aub|prosím|proszę|"
@@ -45,8 +45,8 @@ _WRITTEN = re.compile(
 )
 """The same, and orders to write."""
 _RELATIVE = re.compile(
-    r"(?:qui|que|quien|che|der|die|das|dem|den|som|co|kt\u00f3r\w+|kter\w+|koj\w+|\u043a\u043e\u0442\u043e\u0440\w+|\u044f\u043a[\u0430\u0438]\w*|"
-    r"care|jo(?:ka|lla|ta)|aki\w*|yang|\u03c0\u03bf\u03c5)\b",
+    r"(?:qui|que|quien|che|der|die|das|dem|den|som|co|któr\w+|kter\w+|koj\w+|котор\w+|як[аи]\w*|"
+    r"care|jo(?:ka|lla|ta)|aki\w*|yang|που)\b",
     re.IGNORECASE,
 )
 """What joins a clause to whom it tells of."""
@@ -299,9 +299,7 @@ def _acts(word: str, profile: LanguageProfile) -> bool:
 
 
 _SUBJECTS_BEHIND = re.compile("ich|wir|ik|wij|we|jag|vi|jeg", re.IGNORECASE)
-_SUBJECTS = re.compile(
-    f"{_SUBJECTS_BEHIND.pattern}|je|j'\\w+|nous|yo|eu|io|saya|aku|ja|\u044f|\u043c\u044b", re.IGNORECASE
-)
+_SUBJECTS = re.compile(f"{_SUBJECTS_BEHIND.pattern}|je|j'\\w+|nous|yo|eu|io|saya|aku|ja|я|мы", re.IGNORECASE)
 """The speaker as a subject; in some languages behind the verb."""
 _NO_ROLES = re.compile(
     r"\b(?:nachtisch|vorspeise|beilage|geschenk|alternativ|beispiel|ersatz|nächst|erste|dank|hinweis|postre|regalo|ejemplo|"

@@ -9,7 +9,7 @@ from pipeline.text.english_verbs import word_set
 from pipeline.text.statement_words import weekdays, with_digits
 
 PHONE = "phone"
-DOSE_UNITS = word_set("mg mcg \u00b5g ug ml iu ie \u043c\u0433 \u043c\u043a\u0433 \u043c\u043b")
+DOSE_UNITS = word_set("mg mcg µg ug ml iu ie мг мкг мл")
 TOKEN = re.compile(r"[\w%$\u20ac\u00a3][\w.:'\u2019%+-]*|[,;()]|[!?]")
 _WEEKDAY = "weekday"
 _ADDRESS = re.compile(r"(?<![\w.+-])(?<!from )(?<!to )[\w.+-]+@[\w-]+\.[\w.]+")
@@ -21,13 +21,10 @@ _FIGURE = re.compile(r"(\d[\d .:/-]*\d|\d)(?: ?([^\W\d_]*))")
 _ENDING = re.compile(r"(?<=\d)(?:st|nd|rd|th)$|[\d.:,]")
 """What is not the unit of a number: its digits, and what makes the `4th floor` of them."""
 _UNIT_CHARS = 4
-_IDEOGRAPHS = "\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341"
+_IDEOGRAPHS = "一二三四五六七八九十"
 """One to ten."""
-_COUNTED = re.compile(
-    f"([{_IDEOGRAPHS}])"
-    "[\u5339\u4eba\u53f0\u500b\u672c\u679a\u518a\u56de\u6b73\u624d\u968e\u53ea\u4e2a\u53e3\u8f86\u5c81\u697c]"
-)
-"""An ideograph for a number before one that counts animals, people, things, years or floors: `\u4e8c\u5339`."""
+_COUNTED = re.compile(f"([{_IDEOGRAPHS}])[匹人台個本枚冊回歳才階只个口辆岁楼]")
+"""An ideograph for a number before one that counts animals, people, things, years or floors: `二匹`."""
 
 
 def english_figures(text: str) -> Iterator[tuple[str, str]]:

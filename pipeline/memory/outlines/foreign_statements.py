@@ -26,12 +26,12 @@ _NAME = re.compile(r"\b\w{3,}")
 _SHORT_NAME_CHARS = 3
 _PARTS = re.compile("[,;\uff0c\u3001] *")
 _AND = re.compile(
-    r"[,;\u3001\uff0c\u060c]| (?:und|et|y|e|i|en|och|og|ja|\u00e9s|\u0219i|\u03ba\u03b1\u03b9|ve|dan|v\u00e0|"
-    r"\u0438|\u0442\u0430|\u0456|\u0914\u0930) |\ud558\uace0 "
+    r"[,;\u3001\uff0c\u060c]| (?:und|et|y|e|i|en|och|og|ja|és|și|και|ve|dan|và|"
+    r"и|та|і|और) |하고 "
 )
 """Joins what else a statement says, which holds when the rest is over."""
 _SUBJECT_WORDS = 2
-_OF = r"\b(?:du|de la|de|des|del|de los|do|da|od|van|von|vom|di|della|av|af|\u0443|\u043e\u0442)"
+_OF = r"\b(?:du|de la|de|des|del|de los|do|da|od|van|von|vom|di|della|av|af|у|от)"
 _GENITIVE = re.compile(rf"{_OF}(?: \w+)? $", re.IGNORECASE)
 _QUALIFIED = re.compile(rf"(?:\w{{1,3}} )?\w{{3,}} {_OF} (?:\w{{1,3}} )?(?P<of>\w{{3,}})", re.IGNORECASE)
 """What the thing that a statement begins with is of: `la clave del banco`."""
@@ -218,7 +218,7 @@ def _article() -> re.Pattern[str]:
 def _titled() -> re.Pattern[str]:
     """Return the pattern of somebody named with a title: `le docteur Nguyen`."""
     titles = rf"(?:{words_of_all('titles').pattern}|\b(?:dra?|dott)\.)"
-    after = "(?:\u5148\u751f|\u533b\u751f|\u8001\u5e08|\u3055\u3093)"
+    after = "(?:先生|医生|老师|さん)"
     return re.compile(rf"{titles} (?P<after>[^\W\d_]{{3,}})|(?P<before>[\u4e00-\u9fff]{{1,2}}){after}", re.IGNORECASE)
 
 

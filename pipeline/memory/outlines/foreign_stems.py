@@ -14,9 +14,9 @@ _SHORT_NAME = re.compile(
     r"(?:(?<=[\w,] )|^(?=\w+ (?:und ich|et moi|y yo|ed? io|e eu|en ik|och jag|i ja)\b))[A-ZÀ-Ý][A-Za-zÀ-ÿ]{2}\b"
 )
 _HANGUL = re.compile("[\uac00-\ud7af]")
-_SINGLE = re.compile("(?<![\u4e00-\u9fff])(?![\u79c1\u50d5\u4ffa])[\u4e00-\u9fff](?=[\u306f\u304c\u3092\u3082])")
-"""An ideograph that is a noun by itself, and not `I`: `\u732b\u3092`."""
-_COMPOUND = re.compile("[\u4e00-\u9fff\u30a0-\u30ff]+(?=[\u306f\u304c\u3092\u3082\u306e])")
+_SINGLE = re.compile("(?<![\u4e00-\u9fff])(?![私僕俺])[\u4e00-\u9fff](?=[はがをも])")
+"""An ideograph that is a noun by itself, and not `I`: `猫を`."""
+_COMPOUND = re.compile("[\u4e00-\u9fff\u30a0-\u30ff]+(?=[はがをもの])")
 """A Japanese noun before a particle, whose last letters say what it is: not Yokohama, but its marathon."""
 _SPACED = re.compile("[^\u0e00-\u0eff\u3040-\u30ff\u4e00-\u9fff]+$")
 """A word of a script with spaces."""
@@ -26,7 +26,7 @@ _WITHOUT_VOWELS = re.compile("[\u05d0-\u05ea\u0621-\u064a]")
 _TYPE = re.compile(r"[a-z]\d{1,2}")
 """A letter with a number, which names a company, a bus line or a model: `o2`, `s5`."""
 _LAST_VOWEL = re.compile(r"(?<=^\w{3})[aeiouy]$")
-"""What a word of four letters may end in otherwise: `k\u00e1vy`, `k\u00e1vu`."""
+"""What a word of four letters may end in otherwise: `kávy`, `kávu`."""
 _SHORT_WORD = 8
 """Letters of a word of which another form may share no more than four."""
 

@@ -74,8 +74,8 @@ def readings(text: str) -> tuple[Statement, ...]:
 def clauses(text: str) -> list[str]:
     """Return the parts of a statement between commas that say something by themselves; none of one without.
 
-    >>> clauses("User: el m\u00f3vil muri\u00f3, ahora tengo un Pixel"), clauses("User likes tea, coffee and rum")
-    (['User: el m\u00f3vil muri\u00f3', 'User: ahora tengo un Pixel'], [])
+    >>> clauses("User: el móvil murió, ahora tengo un Pixel"), clauses("User likes tea, coffee and rum")
+    (['User: el móvil murió', 'User: ahora tengo un Pixel'], [])
     """
     spoken = _SPOKEN.match(text)
     speaker, said = ("", text) if spoken is None else (f"{spoken['speaker']}: ", spoken["said"])

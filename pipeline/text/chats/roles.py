@@ -15,7 +15,7 @@ MACHINES = word_set(
 FIRST_PERSON_WORDS = (
     r"I|I['\u2019]\w+|me|my|we|our|ich|mein\w{0,2}|wir|je|j['\u2019]\w+|mon|ma|mes|nous|yo|mi|mis|soy|vivo|tengo"
 )
-UNSPACED_FIRST_PERSON = r"[\u3040-\u30ff\u6211]"
+UNSPACED_FIRST_PERSON = r"[\u3040-\u30ff我]"
 FIRST_PERSON = re.compile(rf"\b(?:{FIRST_PERSON_WORDS}|us)\b|{UNSPACED_FIRST_PERSON}", re.IGNORECASE)
 _PRONOUNS = word_set("me ich moi yo")
 ROLE_PATTERN = "|".join(sorted((WRITERS | MACHINES) - _PRONOUNS, key=len, reverse=True))

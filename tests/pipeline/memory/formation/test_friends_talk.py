@@ -94,8 +94,8 @@ def test_what_passes_or_says_nothing_is_not_kept(remark: str) -> None:
             ["Daan: Ik ben begonnen bij de brandweer", "Daan: Mijn opa is overleden"],
         ),
         (
-            "Can: Geçen hafta yeni işime başladım. Babam haziranda emekli oldu.\nZeynep: Ne güzel!\nCan: İyiyim!",  # noqa: RUF001
-            ["Can: Geçen hafta yeni işime başladım", "Can: Babam haziranda emekli oldu"],  # noqa: RUF001
+            "Can: Geçen hafta yeni işime başladım. Babam haziranda emekli oldu.\nZeynep: Ne güzel!\nCan: İyiyim!",
+            ["Can: Geçen hafta yeni işime başladım", "Can: Babam haziranda emekli oldu"],
         ),
     ],
 )

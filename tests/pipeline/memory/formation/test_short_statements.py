@@ -144,7 +144,7 @@ def test_a_name_belongs_to_whom_the_sentence_before_introduced() -> None:
         ("my doctor said my cholesterol is too high", "User's cholesterol is too high"),
         ("안녕하세요, 저는 민수예요", "User: 저는 민수예요"),
         ("Жену зовут Оксана", "User: Жену зовут Оксана"),
-        ("kızımın adı Elif", "User: kızımın adı Elif"),  # noqa: RUF001
+        ("kızımın adı Elif", "User: kızımın adı Elif"),
         ("Ich bin vom 1. bis 15. Dezember im Urlaub.", "User: Ich bin vom 1. bis 15. Dezember im Urlaub"),
     ],
 )

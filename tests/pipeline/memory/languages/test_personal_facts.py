@@ -301,7 +301,7 @@ def test_a_question_without_its_mark_makes_no_memory_whatever_language_it_resemb
     assert not texts(question)
 
 
-@pytest.mark.parametrize("sentence", ["Fındığa alerjim var.", "Er is een derde kat bij ons komen wonen."])  # noqa: RUF001
+@pytest.mark.parametrize("sentence", ["Fındığa alerjim var.", "Er is een derde kat bij ons komen wonen."])
 def test_words_that_other_languages_have_too_hide_no_statement(sentence: str) -> None:
     assert texts(sentence)
 

@@ -69,7 +69,7 @@ def test_nothing_is_asked_or_stated_by_marks_alone() -> None:
     [
         "Maak een quiz over de Tweede Wereldoorlog voor groep 8",
         "把这句话翻译成英文:我爸爸在上海开出租车",
-        "придумай диалог: я продавец, а ты покупатель",  # noqa: RUF001
+        "придумай диалог: я продавец, а ты покупатель",
         "Mathe Hausaufgabe: Anna hat 12 Äpfel und zieht nach Köln",
         "「もし私が猫を飼っていたら」で始まる短い物語を書いて",
         "lass uns ein Spiel spielen, ich bin der Wolf und du das Schaf",
