@@ -50,6 +50,9 @@ _PATTERN_MESSAGES = {
 _EARLIER_INTERFACES = ("/v3/", "/v4/")
 """Interfaces whose failures all have one shape, with a text as `error`."""
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_MAX_ADVISED_PARTS = 12
+_OF_PYDANTIC = re.compile(r"^(?:Input|List|String|Dictionary) should")
+"""Beginning of pydantic's messages, in the words of Python."""
 _STATUS_TITLES = {404: "Not found", 405: "Method not allowed", 413: "The request is too large"}
 
 
@@ -109,9 +112,6 @@ def _advice(request: Request, path: str, methods: Sequence[str]) -> str:
     if "//" in path:
         return "A part of its path is empty."
     return f"This path takes {', '.join(methods)}." if methods else "/docs/ lists all operations."
-
-
-_MAX_ADVISED_PARTS = 12
 
 
 def _allowed_methods(request: Request) -> list[str]:
@@ -184,9 +184,6 @@ def _validation_message(problem: Mapping[str, Any], context: Mapping[str, Any]) 
     if (message := _PATTERN_MESSAGES.get(context.get("pattern", ""))) is not None:
         return message
     return _VALIDATION_MESSAGES.get(kind) or _OF_PYDANTIC.sub("must", str(problem["msg"])).removeprefix("Value error, ")
-
-
-_OF_PYDANTIC = re.compile(r"^(?:Input|List|String|Dictionary) should")
 
 
 def _field_path(loc: Sequence[str | int], body: object) -> list[str | int]:

@@ -38,7 +38,7 @@ class MeantPeople:
     is_asker: bool
     rest: str
     known: frozenset[str]
-    relations_by_name: "dict[str, frozenset[int]]"
+    relations_by_name: dict[str, frozenset[int]]
 
     @property
     def is_somebody(self) -> bool:

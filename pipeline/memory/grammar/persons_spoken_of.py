@@ -176,6 +176,7 @@ def _introduced(clause: Clause) -> str | None:
     return things[0].text.lower() if kinds and kinds <= _ONE and not is_named else None
 
 
+_THE_USER = re.compile(r"^(?:the )?user\b", re.IGNORECASE)
 _ONE = frozenset({"a", "an", "one", "another"})
 
 
@@ -260,6 +261,3 @@ def phrase_of_person(token: "Token", context: SpeakerContext) -> str:
         phrase = f"{context.name_within}'s {phrase.lower()}"
     phrase = phrase.replace(" 's", "'s")
     return restore_name(_THE_USER.sub(DEFAULT_SPEAKER, phrase) if context.is_note else phrase, token.doc)
-
-
-_THE_USER = re.compile(r"^(?:the )?user\b", re.IGNORECASE)

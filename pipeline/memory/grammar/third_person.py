@@ -30,6 +30,8 @@ _TIMES = word_set(
     "morning afternoon evening night day week weekend month year summer winter spring autumn fall season term semester "
     "quarter sprint shift"
 )
+_NAMED_AS = frozenset({*SUBJECTS, "poss", "conj"})
+"""Roles of `the user` in a clause that says something of them."""
 _SPACES = re.compile(r"\s+")
 _BEFORE_MARK = re.compile(r" (?=[,;:!?])")
 
@@ -154,9 +156,6 @@ def _user_by_name(token: "Token", clause: Clause, referents: Referents) -> str |
     if any(map(is_first, (*clause.subject.subtree, *clause.tokens))):
         return None  # `I` is another one than `the user`
     return DEFAULT_SPEAKER if token is noun else ""
-
-
-_NAMED_AS = frozenset({*SUBJECTS, "poss", "conj"})
 
 
 def _proper(token: "Token") -> str | None:

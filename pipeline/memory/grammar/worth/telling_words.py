@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _HOUSEHOLD = word_set("kid kids children twins baby dog cat dogs cats puppy kitten wife husband")
 HUMAN = (KIN - PETS) | word_set("man woman boy girl guy lady person student nurse lawyer")
 STRONG = english_words("strong_verbs")
+_BESIDE_NAME = frozenset({"case", "cc", "conj", "punct", "appos"})
 _INTENDING = english_words("intending_verbs")
 NAMES = frozenset({"PERSON", "ORG", "GPE", "LOC", "FAC", "PRODUCT", "EVENT", "WORK_OF_ART", "NORP", "LANGUAGE"})
 QUANTITIES = frozenset({"DATE", "TIME", "CARDINAL", "MONEY", "QUANTITY", "ORDINAL", "PERCENT"})
@@ -44,9 +45,6 @@ def is_user(token: "Token") -> bool:
     """Return whether `User` or `the user` is whom an assistant's note is about: not `a user`, `the user who left`."""
     is_plain = all(child.lower_ == "the" or child.dep_ in _BESIDE_NAME for child in token.children)
     return token.lower_ == "user" and token.dep_ != "compound" and is_plain
-
-
-_BESIDE_NAME = frozenset({"case", "cc", "conj", "punct", "appos"})
 
 
 def is_phrase(head: "Token") -> bool:
