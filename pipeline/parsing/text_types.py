@@ -5,7 +5,7 @@ import re
 from itertools import islice
 
 from pipeline.text.chats.message import transcript_of
-from pipeline.text.chats.message_objects import object_messages
+from pipeline.text.chats.message_objects import object_messages, object_title
 from pipeline.text.chats.role_markers import marked_messages
 
 _SAMPLE_CHARACTERS = 8192
@@ -87,7 +87,9 @@ def chat_as_transcript(text: str) -> str | None:
     """Convert a chat that a program wrote, whole, to readable lines; None for any other text."""
     if len(text) > _MAX_PARSED_JSON:
         return None
-    messages = object_messages(text, complete=True) or marked_messages(text, complete=True)
+    if messages := object_messages(text, complete=True):
+        return f"{object_title(text)}\n\n{transcript_of(messages)}".lstrip()
+    messages = marked_messages(text, complete=True)
     return transcript_of(messages) if messages else None
 
 

@@ -18,6 +18,7 @@ _LISTS = (
     "utterances", "sentences", "segments", "transcript", "results",
 )  # fmt: skip
 """Fields of a chat that hold its messages."""
+_TITLES = ("title", "subject", "topic")
 _INNER = ("message", "data", "kwargs")
 """Fields of a message that hold the message itself."""
 _SAID = ("content", "text", "message", "said", "value", "parts", "transcript")
@@ -55,6 +56,13 @@ def object_messages(text: str, *, complete: bool = False) -> list[Message]:
         position = max(position, start)
         found.append(Message(who, said, start if start >= 0 else None, on))
     return found
+
+
+def object_title(text: str) -> str:
+    """Return the title of a chat that is an object, or an empty string."""
+    value = _values(text)
+    titles = (value.get(key) for key in _TITLES) if isinstance(value, dict) else ()
+    return next((title for title in titles if isinstance(title, str)), "").strip()
 
 
 def _values(text: str) -> Any:

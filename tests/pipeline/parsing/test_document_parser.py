@@ -295,6 +295,12 @@ async def test_a_chat_that_a_program_wrote_becomes_lines_with_speakers(extractor
     assert (found.type, found.text) == ("chat", "user: I live in Oslo.\n\nassistant: Nice.")
 
 
+async def test_a_chat_keeps_its_title_and_its_speakers(extractor: FileParser) -> None:
+    found = await extractor.parse_text('{"messages": [{"role": "user", "content": "I ski."}], "title": "Winter"}')
+    assert (found.title, found.text) == ("Winter", "Winter\n\nuser: I ski.")
+    assert [(said.speaker, said.text) for said in parse_utterances(found.text)] == [(None, "I ski.")]
+
+
 async def test_a_message_keeps_its_day(extractor: FileParser) -> None:
     found = await extractor.parse_text('[{"role": "user", "content": "I ski.", "timestamp": "2026-01-05T10:00:00Z"}]')
     assert found.text == "[2026-01-05] user: I ski."
