@@ -5,7 +5,7 @@ import re
 from itertools import islice
 
 from pipeline.text.chats.message import transcript_of
-from pipeline.text.chats.message_objects import object_messages, object_title
+from pipeline.text.chats.message_objects import complete_chat
 from pipeline.text.chats.role_markers import marked_messages
 
 _SAMPLE_CHARACTERS = 8192
@@ -87,10 +87,9 @@ def chat_as_transcript(text: str) -> str | None:
     """Convert a chat that a program wrote, whole, to readable lines; None for any other text."""
     if len(text) > _MAX_PARSED_JSON:
         return None
-    if messages := object_messages(text, complete=True):
-        return f"{object_title(text)}\n\n{transcript_of(messages)}".lstrip()
-    messages = marked_messages(text, complete=True)
-    return transcript_of(messages) if messages else None
+    title, messages = complete_chat(text)
+    messages = messages or marked_messages(text, complete=True)
+    return f"{title}\n\n{transcript_of(messages)}".lstrip() if messages else None
 
 
 def unescape_json(text: str) -> str:

@@ -40,29 +40,30 @@ _MAX_PYTHON_CHARS = 200_000
 """Length up to which Python's notation is read: its syntax tree takes a hundred times the memory."""
 
 
-def object_messages(text: str, *, complete: bool = False) -> list[Message]:
+def object_messages(text: str) -> list[Message]:
     """Return the messages of a chat in order; none for any other text.
-
-    `complete`: only of a chat in which each object is a message with a role and a text, and each column of a table is
-    part of it.
 
     >>> object_messages('{"role": "user", "content": "I ski."}\\n{"role": "assistant", "content": "Nice."}')
     [Message(who='user', said='I ski.', start=29, on=None), Message(who='assistant', said='Nice.', start=72, on=None)]
     """
     found: list[Message] = []
     position = 0
-    for who, said, _, on in _messages(_values(text), complete=complete) or _messages(_table_rows(text, complete)):
+    for who, said, _, on in _messages(_values(text)) or _table_messages(text):
         start = text.find(said, position)
         position = max(position, start)
         found.append(Message(who, said, start if start >= 0 else None, on))
     return found
 
 
-def object_title(text: str) -> str:
-    """Return the title of a chat that is an object, or an empty string."""
+def complete_chat(text: str) -> tuple[str, list[Message]]:
+    """Return the title and the messages, without offsets, of a chat of which they are all that it holds.
+
+    Each object is a message with a role and a text, and each column of a table is part of it; no messages otherwise.
+    """
     value = _values(text)
     titles = (value.get(key) for key in _TITLES) if isinstance(value, dict) else ()
-    return next((title for title in titles if isinstance(title, str)), "").strip()
+    title = next((title for title in titles if isinstance(title, str)), "").strip()
+    return title, _messages(value, complete=True) or _table_messages(text, complete=True)
 
 
 def _values(text: str) -> Any:
@@ -82,8 +83,8 @@ def _values(text: str) -> Any:
         return None
 
 
-def _table_rows(text: str, complete: bool) -> list[dict[str, str]]:
-    """Return the rows of a table in CSV or Markdown that has a column of roles and one of texts."""
+def _table_messages(text: str, *, complete: bool = False) -> list[Message]:
+    """Return the messages in a table in CSV or Markdown that has a column of roles or speakers and one of texts."""
     head = text.lstrip().partition("\n")[0]
     cells = _markdown_cells if head.startswith("|") else csv.reader
     try:
@@ -93,10 +94,9 @@ def _table_rows(text: str, complete: bool) -> list[dict[str, str]]:
         _, *rows = cells(text.strip().splitlines())
     except csv.Error:
         return []
-    found = [dict(zip(fields, row, strict=False)) for row in rows]
-    messages = _messages(found)
-    speaks_again = not _SPEAKERS.isdisjoint(fields) and 1 < len({message.who for message in messages}) < len(messages)
-    return found if speaks_again or _is_answered(messages) else []
+    found = _messages([dict(zip(fields, row, strict=False)) for row in rows], complete=complete)
+    speaks_again = not _SPEAKERS.isdisjoint(fields) and 1 < len({message.who for message in found}) < len(found)
+    return found if speaks_again or _is_answered(found) else []
 
 
 def _markdown_cells(lines: Sequence[str]) -> Iterator[list[str]]:

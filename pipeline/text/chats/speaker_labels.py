@@ -10,26 +10,26 @@ from pipeline.text.chats.roles import FIRST_PERSON
 
 _NAME = r"(?P<role>[^\W\d_][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){0,3}(?: \d{1,3})?)"
 _TIME = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?(?: ?[AaPp][Mm])?"
-_TIMED_FORMS = tuple(
-    Form(re.compile(begin, re.MULTILINE))
-    for begin in (
-        rf"^[\[(*_]{{0,3}}{_NAME}[\])*_:]{{0,3}}[ \t]*[-\u2013\u2014|]?[ \t]*[\[(]?{_TIME}[\])]?[ \t]*:?[ \t]*$",
-        rf"^>?[ \t]*[\[(]?{_TIME}[\])]?[ \t]*[-\u2013\u2014|]?[ \t]*[\[(*_]{{0,3}}{_NAME}[\])*_]{{0,3}}:?[ \t]*$",
-        rf"^>[ \t]*[*_]{{0,3}}{_NAME}[*_]{{0,3}}[ \t]+{_TIME}[ \t]*$",
-        rf"^{_TIME}[ \t]+From[ \t]+{_NAME}[ \t]+to[ \t]+[^:\n]{{1,60}}:[ \t]*",
-        rf"^{_TIME}[ \t]+From[ \t]+{_NAME}[ \t]*:[ \t]*",
-    )
+
+
+def _forms(*begins: str) -> tuple[Form, ...]:
+    return tuple(Form(re.compile(begin, re.MULTILINE)) for begin in begins)
+
+
+_TIMED_FORMS = _forms(
+    rf"^[\[(*_]{{0,3}}{_NAME}[\])*_:]{{0,3}}[ \t]*[-\u2013\u2014|]?[ \t]*[\[(]?{_TIME}[\])]?[ \t]*:?[ \t]*$",
+    rf"^>?[ \t]*[\[(]?{_TIME}[\])]?[ \t]*[-\u2013\u2014|]?[ \t]*[\[(*_]{{0,3}}{_NAME}[\])*_]{{0,3}}:?[ \t]*$",
+    rf"^>[ \t]*[*_]{{0,3}}{_NAME}[*_]{{0,3}}[ \t]+{_TIME}[ \t]*$",
+    rf"^{_TIME}[ \t]+From[ \t]+{_NAME}[ \t]+to[ \t]+[^:\n]{{1,60}}:[ \t]*",
+    rf"^{_TIME}[ \t]+From[ \t]+{_NAME}[ \t]*:[ \t]*",
 )
 """Each message has its time."""
-_FORMS = tuple(
-    Form(re.compile(begin, re.MULTILINE))
-    for begin in (
-        rf"^[*_]{{2,3}}{_NAME}[*_]{{2,3}}[ \t]*[-\u2013\u2014:]?[ \t]*",
-        rf"^{_NAME}[ \t]+[-\u2013\u2014][ \t]+(?=\S)",
-        r"^(?P<role>[^\W\d_a-z]{2,}(?: [^\W\d_a-z]{2,}){0,2})\.[ \t]+(?=\S)",
-        rf"^[\[(]?{_NAME}[\])]?:?[ \t]*$",
-        rf"^{_NAME}:[ \t]+(?=\S)",
-    )
+_FORMS = _forms(
+    rf"^[*_]{{2,3}}{_NAME}[*_]{{2,3}}[ \t]*[-\u2013\u2014:]?[ \t]*",
+    rf"^{_NAME}[ \t]+[-\u2013\u2014][ \t]+(?=\S)",
+    r"^(?P<role>[^\W\d_a-z]{2,}(?: [^\W\d_a-z]{2,}){0,2})\.[ \t]+(?=\S)",
+    rf"^[\[(]?{_NAME}[\])]?:?[ \t]*$",
+    rf"^{_NAME}:[ \t]+(?=\S)",
 )
 _LEAST_SHARE = 0.3
 """Least share of messages in the first person: fields and headings may come back too."""
